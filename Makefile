@@ -1,0 +1,70 @@
+# Each target needs Python >= 3.11 and nothing else: what it uses is installed into .venv, once.
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+
+.PHONY: test lint quickstart
+
+test: $(VENV)/dev.stamp
+	$(PYTHON) -m pytest -n 2 --dist worksteal
+
+lint: $(VENV)/dev.stamp
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+
+# Both teachers at the same time, one core each, then the report on the two.
+quickstart: $(VENV)/base.stamp
+	@PYTHON='$(PYTHON)' sh -c "$$QUICKSTART"
+
+define QUICKSTART
+set -eu
+folder=outputs/$$(date +%Y-%m-%d/%H-%M-%S)-quickstart
+mkdir -p "$$folder"
+
+train() {
+    teacher=$$1
+    exec "$$PYTHON" -m toydepth.train experiment=quickstart teacher="$$teacher" \
+        parallel.devices=1 tracker=none hydra.run.dir="$$folder/$$teacher"
+}
+
+echo "Independent layers train in the background: $$folder/independent.log"
+train independent >"$$folder/independent.log" 2>&1 &
+background=$$!
+# However this script ends, by Ctrl-C too, the run in the background ends with it.
+trap 'kill $$background 2>/dev/null || true; wait $$background || true' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+echo "Shared layers train here:"
+(train shared)
+
+echo "Waiting for the independent layers"
+if ! wait $$background; then
+    echo "Training independent layers failed; the end of $$folder/independent.log:" >&2
+    tail -n 20 "$$folder/independent.log" >&2
+    exit 1
+fi
+trap - EXIT
+
+"$$PYTHON" -m toydepth.report "$$folder"
+endef
+export QUICKSTART
+
+$(VENV)/base.stamp: pyproject.toml constraints.txt | $(VENV)/bin/pip
+	@echo "Installing toydepth into $(VENV)"
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/dev.stamp: pyproject.toml constraints.txt | $(VENV)/bin/pip
+	@echo "Installing toydepth and its tests' tools into $(VENV)"
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@ $(VENV)/base.stamp
+
+# pip comes last into a new environment, so an environment without it is half made.
+$(VENV)/bin/pip:
+	@for python in python3.13 python3.12 python3.11 python3; do \
+	    if $$python -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+	    then exec $$python -m venv --clear $(VENV); fi; \
+	done; \
+	echo "toydepth needs Python 3.11 or newer with venv (on Debian: python3-venv); none found" >&2; \
+	exit 1

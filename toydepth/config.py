@@ -1,0 +1,348 @@
+"""The schema: every setting, its default, what it may be, and what it means.
+
+`defaults()` is what Hydra composes on; `experiment(cfg)` checks a composed configuration and
+turns it into the frozen `Experiment` that the rest of toydepth reads. Nothing here imports JAX.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+
+class SettingError(ValueError):
+    """A setting that is not allowed, as one line: its name, its value and what is allowed."""
+
+    def __init__(self, name: str, value: Any, allowed: str):
+        super().__init__(f"{name}={show(value)} is not allowed: {allowed}")
+
+
+def show(value: Any) -> str:
+    """A value as a person types it on the command line, cut where it is very long."""
+    named = {None: "null", True: "true", False: "false"}
+    text = named[value] if value is None or isinstance(value, bool) else str(value)
+    text = text.encode("unicode_escape").decode()  # no control character reaches a terminal
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a setting may be: words for a person, and a function that reads the value.
+
+    The function raises ValueError or TypeError on a value that is not allowed.
+    """
+
+    allowed: str
+    read: Callable[[Any], Any]
+
+
+def _require(condition: bool) -> None:
+    if not condition:
+        raise ValueError
+
+
+def whole(low: int, high: int) -> Check:
+    def read(value):
+        _require(isinstance(value, int) and not isinstance(value, bool) and low <= value <= high)
+        return value
+
+    return Check(f"a whole number from {low} to {high}", read)
+
+
+def number(low: float = -math.inf, high: float = math.inf, *, above: float = -math.inf) -> Check:
+    """A finite number in [low, high], and strictly greater than `above`."""
+
+    def read(value):
+        _require(isinstance(value, int | float) and not isinstance(value, bool))
+        value = float(value)
+        _require(math.isfinite(value) and low <= value <= high and value > above)
+        return value
+
+    bounds = [f"above {above:g}"] if above > -math.inf else []
+    bounds += [f"at least {low:g}"] if low > -math.inf else []
+    bounds += [f"at most {high:g}"] if high < math.inf else []
+    return Check(" ".join(["a finite number", " and ".join(bounds)]).strip(), read)
+
+
+def choice(*names: str) -> Check:
+    def read(value):
+        _require(isinstance(value, str) and value in names)
+        return value
+
+    return Check("one of " + ", ".join(names), read)
+
+
+def text() -> Check:
+    def read(value):
+        _require(isinstance(value, str) and value.strip() != "" and value.isprintable())
+        return value
+
+    return Check("printable text", read)
+
+
+def flag() -> Check:
+    def read(value):
+        _require(isinstance(value, bool))
+        return value
+
+    return Check("true or false", read)
+
+
+def optional(check: Check) -> Check:
+    return Check(
+        f"{check.allowed}, or null", lambda value: None if value is None else check.read(value)
+    )
+
+
+def either(first: Check, second: Check) -> Check:
+    def read(value):
+        try:
+            return first.read(value)
+        except (TypeError, ValueError):
+            return second.read(value)
+
+    return Check(f"{first.allowed}, or {second.allowed}", read)
+
+
+def several(check: Check, *, distinct: bool = True) -> Check:
+    """One value or a list of them; read as a tuple."""
+
+    def read(value):
+        values = value if isinstance(value, list | tuple) else [value]
+        _require(0 < len(values) <= 256)
+        values = tuple(check.read(v) for v in values)
+        _require(not distinct or len(set(values)) == len(values))
+        return values
+
+    listed = "a list of different ones" if distinct else "a list of them"
+    return Check(f"{check.allowed}, or {listed}", read)
+
+
+def setting(default: Any, check: Check, meaning: str) -> Any:
+    return field(default=default, metadata={"check": check, "meaning": meaning})
+
+
+@dataclass(frozen=True)
+class Teacher:
+    kind: str = setting("shared", choice("shared", "independent"), "how its layers are drawn")
+    depth: int = setting(64, whole(1, 100_000), "its layers")
+    seed: int = setting(0, whole(0, 2**31 - 1), "draws its weights; replica r takes seed + r")
+
+
+@dataclass(frozen=True)
+class Student:
+    block: str = setting("residual", choice("residual", "midpoint"), "one step of its state")
+    depth: tuple[int, ...] = setting(
+        16, several(whole(1, 10_000)), "its blocks; a list makes a ladder"
+    )
+    width: int = setting(16, whole(1, 65_536), "of its state and the teacher's")
+
+
+@dataclass(frozen=True)
+class Objective:
+    kind: str = setting("mse", choice("mse", "kl"), "what the student is asked to match")
+    head: str | None = setting(
+        None, optional(choice("learned", "frozen")), "who gives the student its head (kl only)"
+    )
+    vocabulary: int | None = setting(
+        None, optional(whole(2, 1_000_000)), "outputs of the head (kl only)"
+    )
+
+
+@dataclass(frozen=True)
+class Target:
+    temperature: tuple[float, ...] = setting(
+        1.0, several(number(1e-6, 1e6)), "divides the teacher's logits; a list trains one each"
+    )
+
+
+@dataclass(frozen=True)
+class Train:
+    method: str = setting(
+        "continuation",
+        choice("continuation", "scratch"),
+        "each rung from the one below it, or all from zero at once",
+    )
+    steps: tuple[int, ...] = setting(
+        5_000, several(whole(1, 10**9), distinct=False), "updates of a rung; a list gives each rung its own"
+    )
+    batch_size: int = setting(256, whole(1, 10**7), "fresh inputs of each step")
+    test_batches: int = setting(10, whole(2, 10_000), "fresh batches of the test loss")
+    tests: int = setting(20, whole(1, 10_000), "test losses taken along the way of each rung")
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    name: str = setting("adam", choice("adam"), "the update rule")
+    learning_rate: float = setting(8e-3, number(above=0, high=1e3), "peak rate at depth 1")
+    depth_exponent: float = setting(
+        0.5, number(0, 2), "the peak rate is learning_rate / depth^depth_exponent"
+    )
+    b1: float = setting(0.95, number(0, 0.999999), "decay of the mean of the gradient")
+    b2: float = setting(0.95, number(0, 0.999999), "decay of the mean of its square")
+    eps: float = setting(1e-8, number(above=0, high=1), "added to the root of the mean square")
+
+
+@dataclass(frozen=True)
+class Schedule:
+    warmup: float = setting(0.02, number(0, 0.9), "share of the steps in which the rate rises")
+    constant: float = setting(
+        0.0, number(0, 1), "share of the steps after which the rate falls, if later than warmup"
+    )
+    final: float = setting(1e-3, number(0, 1), "share of the peak rate at the last step")
+
+
+@dataclass(frozen=True)
+class Engine:
+    chunk: int = setting(100, whole(1, 100_000), "steps between two looks at the loss")
+    checkpoint_seconds: float = setting(30.0, number(0, 1e6), "time between checkpoints")
+
+
+@dataclass(frozen=True)
+class Parallel:
+    devices: int | None = setting(
+        None, optional(whole(1, 4096)), "devices that share the batch; null takes all that can"
+    )
+
+
+@dataclass(frozen=True)
+class Tracker:
+    kind: str = setting("wandb", choice("wandb", "none"), "where numbers go besides the run folder")
+    project: str | None = setting(None, optional(text()), "W&B project; null takes W&B's own")
+    entity: str | None = setting(None, optional(text()), "W&B entity; null takes W&B's own")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One job: a ladder of students that learns one teacher."""
+
+    teacher: Teacher = Teacher()
+    student: Student = Student()
+    objective: Objective = Objective()
+    target: Target = Target()
+    train: Train = Train()
+    optimizer: Optimizer = Optimizer()
+    schedule: Schedule = Schedule()
+    engine: Engine = Engine()
+    parallel: Parallel = Parallel()
+    tracker: Tracker = Tracker()
+    replicas: int = setting(1, whole(1, 1024), "teacher seeds trained side by side")
+    seed: int = setting(0, whole(0, 2**31 - 1), "draws the inputs and the students' start")
+    resume: bool | str = setting(
+        False, either(flag(), text()), "go on with the last such run, or with the folder named"
+    )
+
+
+# Settings that may differ between a checkpoint and the command that goes on from it.
+FREE_ON_RESUME = ("resume", "engine.checkpoint_seconds", "parallel", "tracker")
+
+
+def defaults(schema: type = Experiment) -> dict[str, Any]:
+    """The default configuration as plain nested data, for Hydra to compose on."""
+    return {
+        f.name: defaults(f.type) if is_dataclass(f.type) else f.default for f in fields(schema)
+    }
+
+
+def experiment(cfg: Mapping[str, Any]) -> Experiment:
+    """Checks a composed configuration, plain nested data, and freezes it.
+
+    Raises:
+      SettingError: for the first setting that is unknown, missing or not allowed.
+    """
+    checked = _read(Experiment, cfg, "")
+    _check_together(checked)
+    return checked
+
+
+def _read(schema: type, cfg: Any, prefix: str):
+    known = {f.name: f for f in fields(schema)}
+    if not isinstance(cfg, Mapping):
+        raise SettingError(prefix.rstrip("."), cfg, f"it holds the settings {', '.join(known)}")
+    for name in cfg:
+        if name not in known:
+            raise SettingError(f"{prefix}{name}", cfg[name], unknown(name, known))
+    values = {}
+    for name, f in known.items():
+        value, where = cfg.get(name), f"{prefix}{name}"
+        if is_dataclass(f.type):
+            values[name] = _read(f.type, value, f"{where}.")
+            continue
+        check: Check = f.metadata["check"]
+        try:
+            values[name] = check.read(value)
+        except (TypeError, ValueError, OverflowError):
+            raise SettingError(where, value, f"it must be {check.allowed}") from None
+    return schema(**values)
+
+
+def unknown(name: str, known: Iterable[str]) -> str:
+    """What to say of a setting that does not exist."""
+    return f"there is no such setting; there are {', '.join(sorted(known))}"
+
+
+def _check_together(e: Experiment) -> None:
+    """The bounds that join several settings."""
+    is_kl = e.objective.kind == "kl"
+    if is_kl and (e.objective.head is None or e.objective.vocabulary is None):
+        missing = "head" if e.objective.head is None else "vocabulary"
+        raise SettingError(f"objective.{missing}", None, "objective=kl needs one")
+    if not is_kl and (e.objective.head or e.objective.vocabulary):
+        named = "head" if e.objective.head else "vocabulary"
+        value = getattr(e.objective, named)
+        raise SettingError(f"objective.{named}", value, "objective=mse has no head")
+    if not is_kl and e.target.temperature != (1.0,):
+        value = list(e.target.temperature) if len(e.target.temperature) > 1 else e.target.temperature[0]
+        raise SettingError("target.temperature", value, "objective=mse has none; leave it at 1.0")
+    steps = e.train.steps
+    if len(steps) > 1:
+        if e.train.method == "scratch":
+            raise SettingError(
+                "train.steps", list(steps), "train.method=scratch trains all rungs for one number"
+            )
+        if len(steps) != len(e.student.depth):
+            raise SettingError(
+                "train.steps",
+                list(steps),
+                f"it must be one number or one for each of the {len(e.student.depth)} depths",
+            )
+    devices = e.parallel.devices
+    if devices is not None:
+        shards = devices // math.gcd(devices, e.replicas)  # replicas are split first
+        if e.train.batch_size % shards:
+            raise SettingError(
+                "train.batch_size",
+                e.train.batch_size,
+                f"parallel.devices={devices} needs a multiple of {shards}",
+            )
+
+
+def settings(e: Experiment) -> dict[str, Any]:
+    """Every setting that the numbers of a run depend on, by dotted name."""
+    flat = dict(_flatten(e, ""))
+    return {
+        name: value
+        for name, value in flat.items()
+        if not any(name == free or name.startswith(f"{free}.") for free in FREE_ON_RESUME)
+    }
+
+
+def _flatten(node: Any, prefix: str):
+    for f in fields(node):
+        value = getattr(node, f.name)
+        if is_dataclass(value):
+            yield from _flatten(value, f"{prefix}{f.name}.")
+        else:
+            yield f"{prefix}{f.name}", list(value) if isinstance(value, tuple) else value
+
+
+def meanings(
+    schema: type = Experiment, prefix: str = ""
+) -> Iterable[tuple[str, Any, str, str]]:
+    """(name, default, meaning, what it may be) of every setting, for `--help`."""
+    for f in fields(schema):
+        if is_dataclass(f.type):
+            yield from meanings(f.type, f"{prefix}{f.name}.")
+        else:
+            check: Check = f.metadata["check"]
+            yield f"{prefix}{f.name}", f.default, f.metadata["meaning"], check.allowed

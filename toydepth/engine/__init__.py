@@ -1,0 +1,28 @@
+"""The machinery: devices, schedules, the compiled programs, checkpoints and the loop."""
+
+from toydepth.engine.checkpoint import Checkpoint, Checkpoints
+from toydepth.engine.devices import Layout, compile_seconds, layout, prepare_devices
+from toydepth.engine.loop import Job, Progress, prepare_job, run
+from toydepth.engine.optimizers import update_rule
+from toydepth.engine.plan import Phase, plan
+from toydepth.engine.programs import Programs, build
+from toydepth.engine.schedule import learning_rates
+
+__all__ = [
+    "Checkpoint",
+    "Checkpoints",
+    "Job",
+    "Layout",
+    "Phase",
+    "Programs",
+    "Progress",
+    "build",
+    "compile_seconds",
+    "layout",
+    "learning_rates",
+    "plan",
+    "prepare_devices",
+    "prepare_job",
+    "run",
+    "update_rule",
+]

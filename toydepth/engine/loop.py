@@ -1,0 +1,265 @@
+"""The loop: phases of the plan, chunks of steps, tests, checkpoints, and rungs that diverge.
+
+It speaks of rungs and sizes only. Numbers leave through `record` (one call a measurement) and
+`show` (how far the job is); everything needed to go on is in the checkpoint.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float, PyTree
+
+from toydepth.config import Experiment
+from toydepth.engine.checkpoint import Checkpoint, Checkpoints
+from toydepth.engine.devices import Layout
+from toydepth.engine.optimizers import update_rule
+from toydepth.engine.plan import Phase, plan
+from toydepth.engine.programs import Programs, build
+from toydepth.engine.schedule import learning_rates
+from toydepth.toy import Problem, Purpose
+
+
+@dataclass
+class Progress:
+    """Where a job is; plain data, kept in every checkpoint.
+
+    Attributes:
+      phase, step: the phase, and the steps of it that are done.
+      total_step: steps of the whole job that are done.
+      records: measurements made; a resumed run drops what came after its checkpoint.
+      seconds: spent training, over all the times the job was started.
+      alive: the sizes of the phase that still train.
+      rungs: what is known of each finished or diverged rung, one entry for each cell.
+    """
+
+    phase: int = 0
+    step: int = 0
+    total_step: int = 0
+    records: int = 0
+    seconds: float = 0.0
+    alive: list[int] = field(default_factory=list)
+    rungs: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What stays fixed from the first step to the last."""
+
+    experiment: Experiment
+    problem: Problem
+    layout: Layout
+    programs: Programs
+    phases: list[Phase]
+    teachers: PyTree
+    test_targets: PyTree
+
+    @property
+    def total_steps(self) -> int:
+        return sum(phase.steps for phase in self.phases)
+
+
+def prepare_job(e: Experiment, problem: Problem, layout: Layout) -> Job:
+    """Draws the teachers, and asks them for the targets of the test batches."""
+    programs = build(problem, update_rule(e.optimizer), layout, batch=e.train.batch_size)
+    drawn = [problem.teacher(e.teacher.seed + r) for r in range(layout.replicas)]
+    teachers = layout.spread(jax.tree.map(lambda *x: np.stack(x), *drawn))
+    test_targets = programs.targets(teachers, Purpose.TEST, np.arange(e.train.test_batches))
+    phases = plan(e.train, e.student.depth)
+    return Job(e, problem, layout, programs, phases, teachers, test_targets)
+
+
+def run(
+    job: Job,
+    checkpoints: Checkpoints,
+    progress: Progress,
+    *,
+    record: Callable[[dict[str, Any]], None],
+    show: Callable[[int, str, float | None], None],
+) -> Progress:
+    """Trains every phase from `progress` on, and returns the progress at the end.
+
+    Args:
+      record: takes each measurement as it is made.
+      show: takes the steps done of the whole job, what is being done, and the latest loss.
+    """
+    loop = _Loop(job, checkpoints, progress, record, show)
+    rungs = loop.restore() if progress.total_step else loop.start(previous=())
+    while True:
+        rungs = loop.finish_phase(rungs)
+        if progress.phase + 1 == len(job.phases):
+            return progress
+        progress.phase, progress.step = progress.phase + 1, 0
+        rungs = loop.start(previous=rungs)
+
+
+class _Loop:
+    """The moving parts of `run`. Rungs are a tuple of (parameters, optimiser state)."""
+
+    def __init__(self, job, checkpoints, progress, record, show):
+        self.job, self.checkpoints, self.progress = job, checkpoints, progress
+        self.record, self.show = record, show
+        self.ticked = self.saved = time.monotonic()
+
+    @property
+    def phase(self) -> Phase:
+        return self.job.phases[self.progress.phase]
+
+    def start(self, previous: PyTree) -> PyTree:
+        """The rungs of a phase: from zero, or grown from the last rung of the phase before.
+
+        A cell that diverged there starts from zero here.
+        """
+        problem, layout = self.job.problem, self.job.layout
+        self.progress.alive = list(self.phase.sizes)
+        cells = (layout.replicas, len(problem.labels))
+
+        def params(size):
+            zero = jax.tree.map(lambda x: np.broadcast_to(x, cells + x.shape), problem.start(size))
+            if not previous:
+                return zero
+            trained = layout.collect(previous[-1][0])
+            grown = jax.vmap(jax.vmap(lambda p: problem.grow(p, size)))(trained)
+            healthy = np.all(
+                [np.isfinite(x).all(tuple(range(2, x.ndim))) for x in jax.tree.leaves(trained)],
+                axis=0,
+            )
+            return jax.tree.map(
+                lambda g, z: np.where(healthy.reshape(cells + (1,) * (z.ndim - 2)), g, z),
+                grown,
+                zero,
+            )
+
+        spread = [layout.spread(params(size)) for size in self.phase.sizes]
+        return tuple((p, self.job.programs.init(p)) for p in spread)
+
+    def finish_phase(self, rungs: PyTree) -> PyTree:
+        """Trains the phase from `progress.step` on, tests its rungs and saves them."""
+        e, progress = self.job.experiment, self.progress
+        while progress.step < self.phase.steps and progress.alive:
+            tests_before = progress.step * e.train.tests // self.phase.steps
+            rungs = self.train_chunk(rungs)
+            done = progress.step == self.phase.steps
+            if progress.alive and not done:
+                if progress.step * e.train.tests // self.phase.steps > tests_before:
+                    self.test(rungs)
+                if self.ticked - self.saved >= e.engine.checkpoint_seconds:
+                    self.save(rungs)
+        if progress.alive:
+            self.finish(self.test(rungs))
+        self.save(rungs)
+        return rungs
+
+    def train_chunk(self, rungs: PyTree) -> PyTree:
+        job, progress = self.job, self.progress
+        first = progress.step
+        steps = np.arange(first, min(first + job.experiment.engine.chunk, self.phase.steps))
+        rates = np.stack([self.rates(size)[steps] for size in progress.alive])
+        targets = job.programs.targets(job.teachers, Purpose.TRAIN, steps)
+        rungs, losses = job.programs.train(rungs, job.teachers, steps, rates, targets)
+        losses = job.layout.collect(losses)  # replica, condition, rung, step
+        progress.step += len(steps)
+        progress.total_step += len(steps)
+        self.tick()
+        for i, size in enumerate(progress.alive):
+            for cell in self.cells(losses):
+                self.measured("train", size, cell, losses[cell][i].mean(), rate=rates[i, -1])
+                if not np.isfinite(losses[cell][i]).all():
+                    bad = int(np.argmin(np.isfinite(losses[cell][i])))
+                    self.conclude(size, cell, status="diverged", diverged_step=first + bad)
+        sizes = ", ".join(map(str, self.phase.sizes))
+        label = f"rung {progress.phase + 1}/{len(job.phases)} · {job.problem.axis} {sizes}"
+        self.show(progress.total_step, label, float(losses[..., -1, -1].mean()))
+        return self.drop_diverged(rungs, losses)
+
+    def drop_diverged(self, rungs: PyTree, losses: Float[np.ndarray, "..."]) -> PyTree:
+        """Stops the rungs of which no cell has a finite loss any more."""
+        keep = [i for i in range(len(rungs)) if np.isfinite(losses[:, :, i, -1]).any()]
+        self.progress.alive = [self.progress.alive[i] for i in keep]
+        if not keep:
+            skipped = self.phase.steps - self.progress.step
+            self.progress.total_step += skipped
+        return tuple(rungs[i] for i in keep)
+
+    def test(self, rungs: PyTree) -> Float[np.ndarray, "replica condition rung batch"]:
+        job = self.job
+        batches = np.arange(job.experiment.train.test_batches)
+        losses = job.layout.collect(
+            job.programs.test(rungs, job.teachers, batches, job.test_targets)
+        )
+        self.tick()
+        for i, size in enumerate(self.progress.alive):
+            for cell in self.cells(losses):
+                self.measured("test", size, cell, *_mean(losses[cell][i]))
+        return losses
+
+    def finish(self, losses: Float[np.ndarray, "replica condition rung batch"]) -> None:
+        for i, size in enumerate(self.progress.alive):
+            for cell in self.cells(losses):
+                if np.isfinite(losses[cell][i]).all():
+                    loss, stderr = _mean(losses[cell][i])
+                    self.conclude(size, cell, status="completed", loss=loss, loss_stderr=stderr)
+                else:
+                    self.conclude(size, cell, status="diverged", diverged_step=self.phase.steps)
+
+    def conclude(self, size: int, cell: tuple[int, int], **outcome: Any) -> None:
+        """Writes a rung's outcome down, once: what diverged first stays so."""
+        entry = self.name(size, cell) | {"reported": self.phase.reported}
+        if not any(entry.items() <= rung.items() for rung in self.progress.rungs):
+            params = jax.tree.leaves(self.job.problem.start(size))
+            entry |= {"steps": self.progress.step, "parameters": sum(p.size for p in params)}
+            empty = {"loss": None, "loss_stderr": None, "converged": None, "diverged_step": None}
+            self.progress.rungs.append(entry | empty | outcome)
+
+    def measured(self, kind: str, size: int, cell: tuple[int, int], loss, stderr=None, rate=None):
+        progress = self.progress
+        line = {"kind": kind, "rung": progress.phase} | self.name(size, cell)
+        line |= {"step": progress.step, "total_step": progress.total_step}
+        line |= {"seconds": round(progress.seconds, 3), "time": time.time(), "loss": float(loss)}
+        line |= {} if rate is None else {"learning_rate": float(rate)}
+        line |= {} if stderr is None else {"loss_stderr": float(stderr)}
+        self.record(line)
+        progress.records += 1
+
+    def name(self, size: int, cell: tuple[int, int]) -> dict[str, Any]:
+        problem = self.job.problem
+        return {
+            problem.axis: size,
+            "replica": cell[0],
+            problem.condition: problem.labels[cell[1]],
+        }
+
+    def cells(self, losses: np.ndarray):
+        return np.ndindex(losses.shape[:2])
+
+    def rates(self, size: int) -> Float[np.ndarray, "steps"]:
+        e = self.job.experiment
+        return learning_rates(e.optimizer, e.schedule, size=size, steps=self.phase.steps)
+
+    def tick(self) -> None:
+        now = time.monotonic()
+        self.progress.seconds += now - self.ticked
+        self.ticked = now
+
+    def save(self, rungs: PyTree) -> None:
+        checkpoint = Checkpoint(asdict(self.progress), self.job.layout.collect(rungs))
+        self.checkpoints.save(self.progress.total_step, checkpoint)
+        self.saved = time.monotonic()
+
+    def restore(self) -> PyTree:
+        """The rungs as the last checkpoint has them, on the devices of this run."""
+        alive = self.progress.alive
+        if not alive:
+            return ()
+        fresh = self.start(previous=())
+        self.progress.alive = alive
+        like = tuple(fresh[self.phase.sizes.index(size)] for size in alive)
+        return self.job.layout.spread(self.checkpoints.rungs(self.job.layout.collect(like)))
+
+
+def _mean(losses: Float[np.ndarray, "batch"]) -> tuple[float, float]:
+    """The mean over batches and its standard error."""
+    return float(losses.mean()), float(losses.std(ddof=1) / len(losses) ** 0.5)

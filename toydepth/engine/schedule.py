@@ -1,0 +1,30 @@
+"""The learning rate of every step of a rung, built from Optax's schedules."""
+
+import jax
+import numpy as np
+import optax
+from jaxtyping import Float
+
+from toydepth.config import Optimizer, Schedule
+
+
+def learning_rates(
+    optimizer: Optimizer, schedule: Schedule, *, size: int, steps: int
+) -> Float[np.ndarray, "steps"]:
+    """Linear warm-up, a plateau at learning_rate / size^depth_exponent, then linear decay.
+
+    The rate reaches `schedule.final` of the peak at the end, that is, one step past the last.
+    """
+    peak = optimizer.learning_rate * size**-optimizer.depth_exponent
+    warmup = round(schedule.warmup * steps)
+    plateau = max(warmup, round(schedule.constant * steps))
+    rates = optax.schedules.join_schedules(
+        [
+            optax.schedules.linear_schedule(peak / (warmup + 1), peak, warmup),
+            optax.schedules.constant_schedule(peak),
+            optax.schedules.linear_schedule(peak, schedule.final * peak, steps - plateau),
+        ],
+        [warmup, plateau],
+    )
+    with jax.default_device(jax.local_devices(backend="cpu")[0]):
+        return np.asarray(jax.vmap(rates)(np.arange(steps)), np.float32)

@@ -1,0 +1,14 @@
+"""Every plot, one function each: data in, matplotlib Figure out.
+
+No pyplot, no display, no global state: save a figure with `figure.savefig(path)`.
+
+- `Curve`              the losses of one regime, and its fit
+- `loss_against_size`  losses and fitted power laws, log-log
+- `local_exponents`    the exponent between neighbouring sizes
+"""
+
+from toydepth.figures.curve import Curve
+from toydepth.figures.local_exponents import local_exponents
+from toydepth.figures.loss_against_size import loss_against_size
+
+__all__ = ["Curve", "local_exponents", "loss_against_size"]

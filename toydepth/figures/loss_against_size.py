@@ -1,0 +1,103 @@
+"""Losses and their power laws, log-log."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from toydepth.figures.curve import Curve
+from toydepth.figures.style import GUIDE, finish, log_size_axis, looks, new_axes
+
+
+def loss_against_size(
+    curves: Sequence[Curve],
+    *,
+    xlabel: str = "depth",
+    ylabel: str = "test loss",
+    references: Sequence[float] = (1, 3),
+) -> Figure:
+    """Each curve's points, its fitted line with the 95 % band, and guides L ~ s^-reference.
+
+    The legend holds alpha +- half of its 95 % interval; bars are 1.96 standard
+    errors. Raises ValueError if there is nothing to draw.
+    """
+    if not any(len(curve.sizes) for curve in curves):
+        raise ValueError("no curve holds a point: there is nothing to draw")
+    figure, axes = new_axes(curves)
+    axes.set_yscale("log")
+    handles, labels = [], []
+    for curve, look in zip(curves, looks(curves), strict=True):
+        sizes, losses = np.asarray(curve.sizes, float), np.asarray(curve.losses, float)
+        label = curve.label
+        (handle,) = axes.plot(
+            [], [], color=look.colour, marker=look.marker, linestyle=look.line if curve.fit else "none", markersize=6
+        )
+        if curve.fit:
+            label += ", " + _alpha(curve)
+            grid = np.geomspace(sizes.min(), sizes.max(), 200)
+            loss, low, high = curve.fit.predict(grid)
+            axes.plot(grid, loss, color=look.colour, linestyle=look.line, linewidth=1.5)
+            if low is not None:
+                axes.fill_between(grid, low, high, color=look.colour, alpha=0.15, linewidth=0)
+        for hollow in (False, True):
+            chosen = curve.hollow() == hollow
+            axes.errorbar(
+                sizes[chosen],
+                losses[chosen],
+                yerr=None if curve.stderr is None else 1.96 * np.asarray(curve.stderr, float)[chosen],
+                fmt=look.marker,
+                color=look.colour,
+                markerfacecolor="white" if hollow else look.colour,
+                markersize=6,
+                capsize=2,
+                zorder=3,
+            )
+        handles.append(handle)
+        labels.append(label)
+    _limit(axes, curves)
+    every_size = np.concatenate([np.asarray(curve.sizes, float) for curve in curves])
+    log_size_axis(axes, every_size, xlabel)
+    axes.set_ylabel(ylabel)
+    _guides(axes, references, every_size.min())
+    finish(axes, curves, handles, labels, "±, bars and bands: 95 %")
+    return figure
+
+
+def _alpha(curve: Curve) -> str:
+    alpha = curve.fit.alpha
+    if alpha.high is None:
+        return f"α = {alpha.value:.2f} (no interval)"
+    return f"α = {alpha.value:.2f} ± {alpha.high - alpha.value:.2f}"
+
+
+def _limit(axes: Axes, curves: Sequence[Curve]) -> None:
+    """The y limits follow the points: a wide band or a steep guide must not flatten them."""
+    losses = np.concatenate([np.asarray(curve.losses, float) for curve in curves])
+    decades = max(np.log10(losses.max() / losses.min()), 0.5)
+    axes.set_ylim(losses.min() / 10 ** (0.15 * decades), losses.max() * 10 ** (0.15 * decades))
+
+
+def _guides(axes: Axes, references: Sequence[float], start: float) -> None:
+    """A fan of thin lines L ~ s^-reference from the top of the axes, each named near its end."""
+    right = axes.get_xlim()[1]
+    bottom, top = axes.get_ylim()
+    for slope in references:
+        # Where the line leaves the axes: on the right, or through the bottom.
+        end = min(right, start * (top / bottom) ** (1 / slope)) if slope > 0 else right
+        ends = np.array([start, end])
+        axes.plot(ends, top * (ends / start) ** -slope, color=GUIDE, linewidth=0.8, zorder=1)
+        at = start * (end / start) ** 0.9
+        loss = top * (at / start) ** -slope
+        axes.text(
+            at,
+            loss,
+            f"slope −{slope:g}",
+            color=GUIDE,
+            fontsize=8,
+            ha="right",
+            va="bottom",
+            rotation=np.degrees(np.arctan(-slope * loss / at)),
+            rotation_mode="anchor",
+            transform_rotates_text=True,
+        )

@@ -1,0 +1,317 @@
+"""Pool the rungs of many runs into regimes, and fit each."""
+
+import dataclasses
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from toydepth.scaling import Estimate, PowerLaw, fit_power_law, local_alpha
+
+# Settings that may differ within a regime: what a ladder runs over, and the seeds.
+POOLED = {"student.depth", "teacher.seed", "seed", "replicas", "target.temperature"}
+STEPS = "train.steps"
+AVERAGING, DISCRETISATION = 1, 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One result.json: its contents, its folder's name in the report, and its age."""
+
+    name: str
+    result: dict[str, Any]
+    modified_ns: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Regime:
+    """Rungs that differ by depth and teacher seed only.
+
+    `facts` are the settings they share (dotted name -> value) with the
+    temperature. `points` has one dict per rung, as report.json shows them.
+    """
+
+    facts: dict[str, Any]
+    points: list[dict[str, Any]]
+
+    def usable(self) -> list[dict[str, Any]]:
+        """The rungs with a loss that has a logarithm."""
+        return [point for point in self.points if point["status"] == "completed" and (point["loss"] or 0) > 0]
+
+
+def pool_runs(runs: Sequence[Run]) -> tuple[list[Regime], list[str]]:
+    """The regimes in all runs, and notes on rungs that were found twice.
+
+    Replica r of a run has the teacher seed `teacher.seed + r`. Runs that differ
+    by their training steps are one regime (a deeper rung may train longer)
+    unless one rung exists at several, since then the steps are what is compared.
+    """
+    found = defaultdict(list)
+    for run in sorted(runs, key=lambda run: (run.modified_ns, run.name)):
+        facts, steps = _facts(run.result)
+        for rung in run.result["rungs"]:
+            shared = facts | {"T": rung["temperature"]}
+            point = {
+                "depth": rung["depth"],
+                "teacher_seed": run.result["teacher"]["seed"] + rung["replica"],
+                **{name: rung[name] for name in ("loss", "loss_stderr", "converged", "status")},
+                **{name: rung.get(name) for name in ("steps", "parameters", "diverged_step")},
+                "run": run.name,
+            }
+            found[json.dumps(shared, sort_keys=True)].append((steps, point))
+
+    regimes, notes = [], []
+    for key, members in found.items():
+        facts = json.loads(key)
+        steps_of = defaultdict(set)
+        for steps, point in members:
+            steps_of[_place(point)].add(json.dumps(steps))
+        if any(len(several) > 1 for several in steps_of.values()):
+            split = defaultdict(list)
+            for steps, point in members:
+                split[json.dumps(steps)].append(point)
+            groups = [(facts | {STEPS: json.loads(steps)}, points) for steps, points in split.items()]
+        else:
+            groups = [(facts, [point for _, point in members])]
+        for shared, points in groups:
+            newest = {}
+            for point in points:  # oldest first
+                if _place(point) in newest:
+                    notes.append(
+                        f"depth {point['depth']}, teacher seed {point['teacher_seed']} was found twice: "
+                        f"{point['run']}, the newer, counts and {newest[_place(point)]['run']} does not"
+                    )
+                newest[_place(point)] = point
+            regimes.append(Regime(shared, [newest[place] for place in sorted(newest)]))
+    return regimes, notes
+
+
+def _place(point: dict[str, Any]) -> tuple[int, int]:
+    return point["depth"], point["teacher_seed"]
+
+
+def _facts(result: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    """(what makes the regime, training steps)."""
+    settings = dict(result["settings"])
+    for room in ("teacher", "student"):
+        for name, value in result[room].items():
+            settings.setdefault(f"{room}.{name}", value)
+    settings["teacher.kind"] = result["teacher"]["kind"]
+    # Named twice, by the configuration and by the result; one name is enough.
+    for name, long in (("objective", "objective.kind"), ("head", "objective.head")):
+        settings.pop(long, None)
+        settings[name] = result[name]
+    steps = settings.pop(STEPS, None)
+    return {name: value for name, value in settings.items() if name not in POOLED}, steps
+
+
+def label_regimes(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
+    """(label, regime) in order: the teacher's kind and only the settings by which regimes differ."""
+
+    def shown(regime: Regime, name: str) -> str:
+        value = regime.facts.get(name)
+        return value if isinstance(value, str) else "none" if value is None else json.dumps(value)
+
+    names = sorted({name for regime in regimes for name in regime.facts}, key=lambda name: (name != "T", name))
+    silent = {"teacher.kind"}
+    if all(regime.facts["teacher.width"] == regime.facts.get("student.width") for regime in regimes):
+        silent.add("teacher.width")
+    differing = [
+        name
+        for name in names
+        if name not in silent and len({json.dumps(regime.facts.get(name)) for regime in regimes}) > 1
+    ]
+
+    def order(regime: Regime):
+        values = (regime.facts.get(name) for name in differing)
+        kind = regime.facts["teacher.kind"]
+        return kind != "shared", kind, [(0, value, "") if _number(value) else (1, 0, str(value)) for value in values]
+
+    labelled = []
+    for regime in sorted(regimes, key=order):
+        parts = [f"{name} = {shown(regime, name)}" for name in differing if (name, regime.facts.get(name)) != ("T", None)]
+        labelled.append((", ".join([regime.facts["teacher.kind"], *parts]), regime))
+    return labelled
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+@dataclasses.dataclass(frozen=True)
+class Columns:
+    """Points as `scaling` wants them; `stderr` is None unless every loss has one."""
+
+    sizes: list[int]
+    losses: list[float]
+    stderr: list[float] | None
+    groups: list[int]
+
+
+def columns(points: Iterable[dict[str, Any]]) -> Columns:
+    points = list(points)
+    stderr = [point["loss_stderr"] or 0 for point in points]
+    return Columns(
+        [point["depth"] for point in points],
+        [point["loss"] for point in points],
+        stderr if all(error > 0 for error in stderr) else None,
+        [point["teacher_seed"] for point in points],
+    )
+
+
+def fit_points(points: Sequence[dict[str, Any]], floor: bool = False) -> tuple[PowerLaw | None, str | None]:
+    """(power law, why it or its interval is missing); None with fewer than three depths."""
+    data = columns(points)
+    depths = len(set(data.sizes))
+    if depths < 3:
+        found = {0: "no rung has a loss", 1: "one depth"}.get(depths, "two depths")
+        return None, f"{found}: an exponent needs three"
+    try:
+        law = fit_power_law(data.sizes, data.losses, data.stderr, data.groups, floor=floor)
+    except ValueError as error:
+        return None, str(error)
+    return law, law.reason
+
+
+def describe(label: str, regime: Regime) -> tuple[dict[str, Any], PowerLaw | None, list[str]]:
+    """(the regime's entry in report.json, its fit, notes)."""
+    usable = regime.usable()
+    law, reason = fit_points(usable)
+    converged_law, _ = fit_points([point for point in usable if point["converged"] is True])
+    data = columns(usable)
+    depths = sorted(set(data.sizes))
+    at_depth = [[point for point in usable if point["depth"] == depth] for depth in depths]
+    losses = [float(np.exp(np.mean(np.log([point["loss"] for point in points])))) for points in at_depth]
+    not_converged = [
+        depth for depth, points in zip(depths, at_depth, strict=True) if any(p["converged"] is False for p in points)
+    ]
+    floor = _floor(usable)
+    facts = regime.facts
+    entry = {
+        "teacher": {name: facts[f"teacher.{name}"] for name in ("kind", "depth", "width")},
+        "student": {name.removeprefix("student."): facts[name] for name in sorted(facts) if name.startswith("student.")},
+        "objective": facts["objective"],
+        "head": facts["head"],
+        "temperature": facts["T"],
+        "label": label,
+        "alpha": dataclasses.asdict(law.alpha) if law else None,
+        "alpha_reason": reason,
+        "alpha_converged": dataclasses.asdict(converged_law.alpha) if converged_law else None,
+        "local_alpha": [
+            dataclasses.asdict(pair) for pair in (local_alpha(*dataclasses.astuple(data)) if usable else [])
+        ],
+        "depths": depths,
+        "losses": losses,
+        "loss_stderr": [
+            _mean_stderr(loss, points, data.stderr is not None)
+            for loss, points in zip(losses, at_depth, strict=True)
+        ],
+        "replicas": len({point["teacher_seed"] for point in regime.points}),
+        "points": regime.points,
+        "not_converged": not_converged,
+        "diverged": [
+            {name: point[name] for name in ("depth", "teacher_seed", "diverged_step", "run")}
+            for point in regime.points
+            if point["status"] == "diverged"
+        ],
+        "floor": floor,
+        "verdict": verdict(
+            law.alpha if law else None,
+            reason,
+            depths,
+            not_converged,
+            measured=all(point["converged"] is not None for point in usable),
+            floor=bool(floor and floor["supported"]),
+        ),
+    }
+    return entry, law, _notes(label, regime, at_depth, data)
+
+
+def _mean_stderr(loss: float, points: Sequence[dict[str, Any]], given: bool) -> float | None:
+    """Sampling error of a geometric mean: L sqrt(sum (stderr / L_i)^2) / n."""
+    if not given:
+        return None
+    return float(loss * np.sqrt(sum((p["loss_stderr"] / p["loss"]) ** 2 for p in points)) / len(points))
+
+
+def _floor(points: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The fit with a floor and its comparison with the fit without; None where it cannot be made."""
+    law, _ = fit_points(points, floor=True)
+    if law is None or law.floor_comparison is None:
+        return None
+    return {
+        **dataclasses.asdict(law.floor),
+        "alpha": dataclasses.asdict(law.alpha),
+        "reason": law.reason,
+        **dataclasses.asdict(law.floor_comparison),
+    }
+
+
+def _notes(label: str, regime: Regime, at_depth: list[list[dict[str, Any]]], data: Columns) -> list[str]:
+    notes = []
+    for point in regime.points:
+        if point["status"] == "completed" and not (point["loss"] or 0) > 0:
+            notes.append(
+                f"{label}: depth {point['depth']}, teacher seed {point['teacher_seed']} is left out: "
+                f"its loss is {'missing' if point['loss'] is None else point['loss']}"
+            )
+    if data.stderr is None and any(point["loss_stderr"] for points in at_depth for point in points):
+        notes.append(f"{label}: not every loss has a standard error, so all weigh the same")
+    if len({frozenset(point["teacher_seed"] for point in points) for points in at_depth}) > 1:
+        notes.append(
+            f"{label}: the depths have different teacher seeds; alpha compares within a seed, the mean losses do not"
+        )
+    return notes
+
+
+def verdict(
+    alpha: Estimate | None,
+    reason: str | None,
+    depths: Sequence[int],
+    not_converged: Sequence[int],
+    measured: bool,
+    floor: bool,
+) -> str:
+    """What the 95 % interval says of averaging (1) and discretisation (3), and how far to trust it."""
+    if alpha is None:
+        words = "too few depths for an interval" if len(depths) < 3 else f"no exponent: {reason}"
+    elif alpha.low is None:
+        words = f"no interval: {reason}"
+    else:
+        words = _against(alpha.low, alpha.high)
+    if not_converged and alpha is not None:
+        where = "not converged at depth " + ", ".join(map(str, not_converged))
+        deepest = list(depths[-len(not_converged) :]) == list(not_converged)
+        if len(not_converged) == len(depths):
+            where += " (every depth): alpha is not to be trusted"
+        elif deepest:  # their losses will still fall, and the line with them
+            where += ": alpha is a lower bound"
+        else:
+            where += ": alpha may be too high or too low"
+        words = f"{where}; as measured, {words}"
+    elif not_converged:
+        words += "; not converged at depth " + ", ".join(map(str, not_converged))
+    if floor:
+        words += "; the data support a floor, so a pure power law understates alpha"
+    if not measured:
+        words += "; convergence not measured"
+    return words
+
+
+def _against(low: float, high: float) -> str:
+    averaging, discretisation = low <= AVERAGING <= high, low <= DISCRETISATION <= high
+    if averaging and (discretisation or low <= 0):
+        return "interval too wide to tell"
+    if averaging:
+        return "consistent with averaging (1), not with discretisation (3)"
+    if discretisation:
+        return "consistent with discretisation (3), not with averaging (1)"
+    if low > DISCRETISATION:
+        return "above both: excludes 1 and 3"
+    if low > AVERAGING:
+        return "between the two: excludes 1 and 3"
+    if high < 0:
+        return "the loss rises with depth: excludes 1 and 3"
+    return "below both: excludes 1 and 3"

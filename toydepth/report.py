@@ -1,0 +1,208 @@
+"""The verb `report`: from finished runs to exponents, verdicts and figures.
+
+    python -m toydepth.report RUN... [output=DIR]
+
+Each RUN is a run folder, a multirun folder or any folder above runs. Writes
+report.json and figures/ into DIR: by default the folder itself if there is one
+RUN, else the folder that holds them all.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from toydepth.regimes import Run, columns, describe, label_regimes, pool_runs
+from toydepth.results import ResultError, find_runs, read_result
+
+DRAWN = 12  # regimes in one figure; more cannot be told apart
+
+
+def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[str, Any]:
+    """Write report.json and the figures for every run in and below `folders`, and return the report.
+
+    The returned dict is report.json's, with `folder` added: where it was
+    written. Raises ResultError (a ValueError with a one-line message), before
+    anything is written, if a folder holds no run, none has finished, or a
+    result.json is not what it should be; OSError if writing fails.
+    """
+    folders = [Path(folder) for folder in folders]
+    if not folders:
+        raise ResultError("no RUN given")
+    results, jobs = {}, {}
+    for folder in folders:
+        found, without = find_runs(folder)
+        results |= {path.resolve(): path for path in found}
+        jobs |= {path.resolve(): "no result.json: it was stopped or is still running" for path in without}
+    roots = [folder.resolve() for folder in folders]
+    output = Path(output).resolve() if output is not None else Path(os.path.commonpath(roots))
+    if output.exists() and not output.is_dir():
+        raise ResultError(f"output={output} is not a folder")
+
+    runs = []
+    for path, given in sorted(results.items()):
+        result = read_result(given)
+        if result["status"] == "failed":
+            jobs[path.parent] = f"failed: {result.get('error') or 'no error was recorded'}"
+        else:
+            runs.append(Run(os.path.relpath(path.parent, output), result, path.stat().st_mtime_ns))
+    if not runs:
+        named = "; ".join(f"{folder}: {reason}" for folder, reason in sorted(jobs.items())[:3])
+        raise ResultError(f"no run has finished: {named}" + ("; and more" if len(jobs) > 3 else ""))
+
+    regimes, notes = pool_runs(runs)
+    entries, curves = [], []
+    for label, regime in label_regimes(regimes):
+        entry, law, more = describe(label, regime)
+        entries.append(entry)
+        notes += more
+        if entry["depths"]:
+            curves.append((label, regime.usable(), law))
+    if len(curves) > DRAWN:
+        notes.append(f"the figures show the first {DRAWN} of {len(curves)} regimes")
+    drawings = _draw(curves[:DRAWN])
+
+    report = {
+        "schema": 1,
+        "regimes": entries,
+        "unfinished": [
+            {"folder": os.path.relpath(folder, output), "reason": reason} for folder, reason in sorted(jobs.items())
+        ],
+        "notes": notes,
+        "figures": {name: f"figures/{name}.png" for name in drawings},
+    }
+    text = json.dumps(report, indent=1, allow_nan=False)
+    (output / "figures").mkdir(parents=True, exist_ok=True)
+    for name, png in drawings.items():
+        _write(output / report["figures"][name], png)
+    _write(output / "report.json", text.encode() + b"\n")
+    return report | {"folder": str(output)}
+
+
+def _draw(curves: list) -> dict[str, bytes]:
+    """The figures as PNG, by name; without those that have nothing to show."""
+    if not curves:
+        return {}
+    import io
+
+    from toydepth.figures import Curve, local_exponents, loss_against_size  # matplotlib is slow to import
+
+    drawn = []
+    for label, points, law in curves:
+        data = columns(points)
+        converged = [point["converged"] is not False for point in points]
+        drawn.append(Curve(label, data.sizes, data.losses, data.stderr, data.groups, converged, law))
+    figures = {"loss_against_depth": loss_against_size(drawn)}
+    try:
+        figures["local_alpha"] = local_exponents(drawn)
+    except ValueError:  # one depth everywhere
+        pass
+    pngs = {}
+    for name, figure in figures.items():
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png")
+        pngs[name] = buffer.getvalue()
+    return pngs
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def print_report(report: dict[str, Any]) -> None:
+    """Print the exponents, the verdicts and what was left out; the figure's path comes last.
+
+    Takes what `build_report` returns. Plain ASCII where there is no terminal.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    plain = not console.is_terminal
+    if plain:
+        console = Console(width=120)
+    encoding = "ascii" if plain else console.encoding
+
+    def text(words: str) -> Text:
+        return Text(" ".join(words.encode(encoding, "backslashreplace").decode(encoding).splitlines()))
+
+    table = Table(box=box.ASCII if plain else box.SIMPLE_HEAD)
+    for heading in ("regime", "alpha", "95 % interval", "converged only", "depths", "replicas"):
+        table.add_column(heading)
+    for regime in report["regimes"]:
+        table.add_row(
+            text(regime["label"]),
+            _value(regime["alpha"]),
+            _interval(regime["alpha"]),
+            f"{_value(regime['alpha_converged'])} ({_interval(regime['alpha_converged'])})"
+            if regime["alpha_converged"]
+            else "-",
+            ", ".join(map(str, regime["depths"])) or "-",
+            str(regime["replicas"]),
+        )
+    console.print(table)
+
+    lines = [f"{regime['label']}: {regime['verdict']}" for regime in report["regimes"]]
+    for regime in report["regimes"]:
+        for rung in regime["diverged"]:
+            step = "" if rung["diverged_step"] is None else f" at step {rung['diverged_step']}"
+            lines.append(
+                f"diverged, left out: {regime['label']}, depth {rung['depth']}, "
+                f"teacher seed {rung['teacher_seed']}{step} ({rung['run']})"
+            )
+    lines += [f"unfinished: {job['folder']}: {job['reason']}" for job in report["unfinished"]]
+    lines += [f"note: {note}" for note in report["notes"]]
+    lines.append(str(Path(report["folder"], report["figures"].get("loss_against_depth", "report.json"))))
+    for line in lines:
+        console.print(text(line), soft_wrap=True)
+
+
+def _value(alpha: dict[str, Any] | None) -> str:
+    return f"{alpha['value']:.2f}" if alpha else "-"
+
+
+def _interval(alpha: dict[str, Any] | None) -> str:
+    return f"{alpha['low']:.2f} to {alpha['high']:.2f}" if alpha and alpha["low"] is not None else "no interval"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if set(arguments) & {"-h", "--help"}:
+        print(__doc__.strip())
+        return 0
+    folders, output = [], None
+    try:
+        for argument in arguments:
+            name, given, value = argument.partition("=")
+            if name == "output" and given:
+                if not value or output is not None:
+                    raise ResultError(f"{argument}: one output=DIR is allowed, and it may not be empty")
+                output = Path(value)
+            elif argument.startswith("-") or (given and not Path(argument).exists() and "/" not in name):
+                raise ResultError(f"{argument} is not known: give RUN... and, if wanted, output=DIR")
+            else:
+                folders.append(Path(argument))
+        report = build_report(folders, output)
+    except (ResultError, OSError) as error:
+        print("toydepth.report: " + " ".join(str(error).splitlines()), file=sys.stderr)
+        return 2
+    print_report(report)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

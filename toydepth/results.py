@@ -1,0 +1,120 @@
+"""Find and read what runs left behind: result.json, schema 1."""
+
+import json
+import math
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+SKIPPED = ("checkpoints", "wandb")
+
+
+class ResultError(ValueError):
+    """A folder or a file that is not what it should be; the message is one line."""
+
+
+def find_runs(folder: Path) -> tuple[list[Path], list[Path]]:
+    """(result.json files, job folders without one) at and below `folder`, in order of path.
+
+    A job folder holds Hydra's `.hydra`. Symlinks are not followed, and
+    `checkpoints` and `wandb` are not entered. Raises ResultError if there is
+    neither.
+    """
+    if not folder.is_dir():
+        raise ResultError(f"RUN={folder} is not a run: no such folder")
+    results, unfinished = [], []
+    for parent, folders, files in os.walk(folder, onerror=_refuse_folder):
+        here = Path(parent)
+        if "result.json" in files and not (here / "result.json").is_symlink():
+            results.append(here / "result.json")
+        elif ".hydra" in folders:
+            unfinished.append(here)
+        folders[:] = sorted(name for name in folders if name not in SKIPPED and name != ".hydra")
+    if not results and not unfinished:
+        raise ResultError(f"RUN={folder} is not a run: no result.json below it")
+    return results, unfinished
+
+
+def read_result(path: Path) -> dict[str, Any]:
+    """The contents of one result.json, with every field that a report uses checked.
+
+    Raises ResultError, naming the file and the field.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ResultError(f"{path} cannot be read: {str(error).splitlines()[0]}") from None
+    try:
+        result = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise ResultError(f"{path} is not JSON: {error}") from None
+    if not isinstance(result, dict) or "schema" not in result:
+        raise ResultError(f"{path} is not a toydepth result: it has no schema")
+    if result["schema"] != 1 or isinstance(result["schema"], bool):
+        raise ResultError(f"{path} has schema {result['schema']!r}; this toydepth reads schema 1")
+    try:
+        _check(result)
+    except _Wrong as wrong:
+        raise ResultError(f"{path} is not a toydepth result: {wrong}") from None
+    return result
+
+
+class _Wrong(ValueError):
+    pass
+
+
+def _refuse_folder(error: OSError):
+    raise ResultError(f"{error.filename} cannot be searched: {error.strerror}")
+
+
+def _refuse_constant(name: str):
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _check(result: dict[str, Any]) -> None:
+    need = partial(_need, "", result)
+    need("status", _one_of("completed", "diverged", "failed"), "completed, diverged or failed")
+    if result["status"] == "failed":  # it may have failed before anything else was known
+        return
+    need("teacher", lambda value: isinstance(value, dict), "an object")
+    teacher = partial(_need, "teacher.", result["teacher"])
+    teacher("kind", lambda value: isinstance(value, str), "a word")
+    teacher("seed", _whole(0), "a whole number, 0 or more")
+    for name in ("depth", "width"):
+        teacher(name, _whole(1), "a whole number, 1 or more")
+    need("student", lambda value: isinstance(value, dict), "an object")
+    need("objective", lambda value: isinstance(value, str), "a word")
+    need("head", lambda value: value is None or isinstance(value, str), "a word or null")
+    need("settings", lambda value: isinstance(value, dict), "an object")
+    need("rungs", lambda value: isinstance(value, list), "a list")
+    for index, rung in enumerate(result["rungs"]):
+        if not isinstance(rung, dict):
+            raise _Wrong(f"rungs[{index}] is {rung!r}, not an object")
+        field = partial(_need, f"rungs[{index}].", rung)
+        field("depth", _whole(1), "a whole number, 1 or more")
+        field("replica", _whole(0), "a whole number, 0 or more")
+        field("status", _one_of("completed", "diverged"), "completed or diverged")
+        field("converged", lambda value: value is None or isinstance(value, bool), "true, false or null")
+        for name in ("temperature", "loss", "loss_stderr"):
+            field(name, lambda value: value is None or _finite(value), "a finite number or null")
+
+
+def _need(prefix: str, fields: dict[str, Any], name: str, accepts: Callable[[Any], bool], allowed: str) -> None:
+    if name not in fields:
+        raise _Wrong(f"{prefix}{name} is missing")
+    if not accepts(fields[name]):
+        raise _Wrong(f"{prefix}{name} is {str(fields[name])[:60]!r}, not {allowed}")
+
+
+def _one_of(*words: str):
+    return lambda value: isinstance(value, str) and value in words
+
+
+def _whole(least: int):
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _finite(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,102 @@
+"""`resume=true`: which folder a command goes on in, and whether it may."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from toydepth import config
+from toydepth.cli import Command
+from toydepth.config import Experiment, SettingError, show
+
+
+def resolve(command: Command) -> Command:
+    """The command, with the folder it goes on in.
+
+    That is the folder named by `resume=FOLDER` or by Hydra's own setting, or else the newest
+    under the same output root whose settings are the command's.
+
+    Raises:
+      SettingError: if the folder's settings are others (they are listed), if there is no such
+        run, or if a command that does not resume would write over a run.
+    """
+    how = command.jobs[0].resume
+    if how is False:
+        if command.named and _is_run(command.folder):
+            raise SettingError(
+                "hydra.run.dir", command.folder, "it holds a run; resume=true goes on with it"
+            )
+        return command
+    if isinstance(how, str):
+        if not _is_run(Path(how)):
+            raise SettingError("resume", how, "it is not the folder of a run")
+        folder = Path(how)
+    elif command.named:
+        folder = command.folder
+    else:
+        folder = _newest(command)
+    if folder is not None:
+        differences = _differences(command, folder)
+        if differences:
+            raise SettingError("resume", how, f"{folder} has {'; '.join(differences)}")
+    return command if folder is None else command._replace(folder=folder)
+
+
+def finished(folder: Path, e: Experiment) -> dict[str, Any] | None:
+    """The result of a job that is done, if `resume` finds one in its folder; a failed one is not."""
+    path = folder / "result.json"
+    if e.resume is False or not path.is_file():
+        return None
+    result = json.loads(path.read_text())
+    return result if result["status"] in ("completed", "diverged") else None
+
+
+def _is_run(folder: Path) -> bool:
+    return any((folder / name).exists() for name in (".hydra", "multirun.yaml", "result.json"))
+
+
+def _newest(command: Command) -> Path | None:
+    """The newest folder of the same kind with the same settings, or None if there is no run yet."""
+    root = command.folder.parents[1]  # outputs/<date>/<time>-<name>
+    mark = "multirun.yaml" if command.multirun else ".hydra"
+    found = sorted((p.parent for p in root.glob(f"*/*/{mark}")), reverse=True)
+    nearest = None
+    for folder in found:
+        differences = _differences(command, folder)
+        if not differences:
+            return folder
+        if nearest is None or len(differences) < len(nearest[1]):
+            nearest = folder, differences
+    if nearest:
+        folder, differences = nearest
+        words = f"no run under {root} has these settings; the nearest, {folder}, has "
+        raise SettingError("resume", True, words + "; ".join(differences))
+    return None
+
+
+def _differences(command: Command, folder: Path) -> list[str]:
+    """The settings on which the numbers depend and that the folder has otherwise, as words."""
+    if not command.multirun:
+        return _job_differences(command.jobs[0], folder)
+    differences = []
+    for index, e in enumerate(command.jobs):
+        job = folder / str(index)
+        differences += [f"job {index}: {words}" for words in _job_differences(e, job)]
+    extra = folder / str(len(command.jobs))
+    return differences + ([f"more than {len(command.jobs)} jobs"] if extra.is_dir() else [])
+
+
+def _job_differences(e: Experiment, folder: Path) -> list[str]:
+    path = folder / ".hydra" / "config.yaml"
+    if not path.is_file():
+        return []
+    try:
+        old = config.settings(config.experiment(OmegaConf.to_container(OmegaConf.load(path))))
+    except (SettingError, OSError, ValueError) as error:
+        return [f"a configuration that cannot be read ({error})"]
+    return [
+        f"{name}={show(old[name])}, not {show(new)}"
+        for name, new in config.settings(e).items()
+        if old[name] != new
+    ]

@@ -1,0 +1,28 @@
+"""The science: teachers, students and their blocks, objectives, and the stream of inputs."""
+
+from toydepth.toy.layers import Mlp, mlp, rms_norm
+from toydepth.toy.objectives import kl_divergence, mean_squared_error
+from toydepth.toy.problem import Problem, depth_problem
+from toydepth.toy.random import Purpose, key_for
+from toydepth.toy.student import BLOCKS, Student, deepen
+from toydepth.toy.teacher import KINDS, Teacher, draw_teacher, final_state, hidden_states
+
+__all__ = [
+    "BLOCKS",
+    "KINDS",
+    "Mlp",
+    "Problem",
+    "Purpose",
+    "Student",
+    "Teacher",
+    "deepen",
+    "depth_problem",
+    "draw_teacher",
+    "final_state",
+    "hidden_states",
+    "key_for",
+    "kl_divergence",
+    "mean_squared_error",
+    "mlp",
+    "rms_norm",
+]

@@ -1,0 +1,42 @@
+"""The layer of arXiv 2602.05970, appendix C: h <- h + relu(rms(h) W_in + b)^2 W_out."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+EPS = float(jnp.finfo(jnp.float32).eps)
+EXPANSION = 4  # hidden units per unit of width
+
+
+class Mlp(NamedTuple):
+    """Weights of one MLP, or of many stacked along leading axes."""
+
+    w_in: Float[Array, "*depth width hidden"]
+    b_in: Float[Array, "*depth hidden"]
+    w_out: Float[Array, "*depth hidden width"]
+
+
+def rms_norm(x: Float[Array, "*batch width"]) -> Float[Array, "*batch width"]:
+    """x / sqrt(mean(x^2) + eps) over the width, without gain."""
+    return x * jax.lax.rsqrt(jnp.mean(jnp.square(x), axis=-1, keepdims=True) + EPS)
+
+
+def mlp(weights: Mlp, h: Float[Array, "batch width"]) -> Float[Array, "batch width"]:
+    """One layer's update of the state, relu(rms(h) W_in + b)^2 W_out."""
+    active = jax.nn.relu(rms_norm(h) @ weights.w_in + weights.b_in)
+    return jnp.square(active) @ weights.w_out
+
+
+def uniform_mlp(key: Key[Array, ""], width: int, depth: int) -> Mlp:
+    """Weights of `depth` layers: W_in, b ~ U(+-1/sqrt(m)), W_out ~ U(+-1/sqrt(4m))."""
+    hidden = EXPANSION * width
+
+    def draw(index, fan_in, *shape):
+        bound = fan_in**-0.5
+        return jax.random.uniform(
+            jax.random.fold_in(key, index), (depth, *shape), minval=-bound, maxval=bound
+        )
+
+    return Mlp(draw(0, width, width, hidden), draw(1, width, hidden), draw(2, hidden, hidden, width))

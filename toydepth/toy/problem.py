@@ -1,0 +1,97 @@
+"""What the engine is given: a toy as a handful of pure functions, its sizes left abstract.
+
+The engine trains rungs of some size against targets and knows nothing of layers; a toy that
+varies something else (a width, a vocabulary) is another `Problem`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Float, Int, PyTree
+
+from toydepth.config import Experiment
+from toydepth.toy import objectives, stream
+from toydepth.toy.random import Purpose, key_for
+from toydepth.toy.student import Student, deepen
+from toydepth.toy.teacher import Teacher, draw_teacher, final_state
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A family of students that learn one teacher.
+
+    Attributes:
+      axis: what a rung's size is called.
+      condition: what the variants of the loss that train side by side differ in.
+      conditions: its value for each variant.
+      labels: the same for people, None where the loss has no such thing.
+      teacher: seed -> the teacher.
+      inputs: (purpose, step, rows) -> those rows of the batch at that step.
+      targets: (teacher, inputs) -> what the students are asked to match.
+      start: size -> untrained parameters.
+      grow: (parameters, size) -> parameters of that size that do the same.
+      loss: (parameters, teacher, condition, inputs, targets) -> mean loss of the batch.
+    """
+
+    axis: str
+    condition: str
+    conditions: Float[Array, "conditions"]
+    labels: tuple[float | None, ...]
+    teacher: Callable[[int], PyTree]
+    inputs: Callable[[Purpose, Int[Array, ""], Int[Array, "rows"]], Float[Array, "rows ..."]]
+    targets: Callable[[PyTree, Float[Array, "rows ..."]], PyTree]
+    start: Callable[[int], PyTree]
+    grow: Callable[[PyTree, int], PyTree]
+    loss: Callable[..., Float[Array, ""]]
+
+
+def depth_problem(e: Experiment) -> Problem:
+    """Students of several depths that learn a deep teacher (arXiv 2602.05970, appendix C)."""
+    width, head, vocabulary = e.student.width, e.objective.head, e.objective.vocabulary
+
+    def teacher(seed: int) -> Teacher:
+        return draw_teacher(
+            e.teacher.kind,
+            seed,
+            width=width,
+            depth=e.teacher.depth,
+            vocabulary=vocabulary or 0,
+            head=head,
+        )
+
+    def student(depth: int) -> Student:
+        return Student(
+            key_for(e.seed, Purpose.STUDENT),
+            e.student.block,
+            depth=depth,
+            width=width,
+            vocabulary=vocabulary if head == "learned" else None,
+        )
+
+    graph = nnx.graphdef(nnx.eval_shape(lambda: student(1)))
+
+    def loss(params, teacher: Teacher, temperature, x, target):
+        model = nnx.merge(graph, params)
+        state = model(x)
+        if e.objective.kind == "mse":
+            return objectives.mean_squared_error(state, target)
+        teacher_logits = target @ teacher.head / temperature
+        if head == "learned":  # the temperature is the teacher's alone
+            return objectives.kl_divergence(state @ model.head[...], teacher_logits)
+        return objectives.kl_divergence(state @ teacher.head / temperature, teacher_logits)
+
+    return Problem(
+        axis="depth",
+        condition="temperature",
+        conditions=jnp.array(e.target.temperature, jnp.float32),
+        labels=e.target.temperature if e.objective.kind == "kl" else (None,),
+        teacher=teacher,
+        inputs=lambda purpose, step, rows: stream.inputs(e.seed, purpose, step, rows, width),
+        targets=lambda t, x: final_state(t.layers, x, e.teacher.depth),
+        start=lambda depth: nnx.state(student(depth), nnx.Param),
+        grow=lambda params, depth: deepen(params, e.student.block, depth),
+        loss=loss,
+    )

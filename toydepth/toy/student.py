@@ -1,0 +1,95 @@
+"""Students: residual networks of a given depth, as Flax NNX modules.
+
+To add a block, write its function, name it in `BLOCKS` with how many MLPs it takes, and give it
+a file in `conf/student/`.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Float, Key
+
+from toydepth.toy.layers import Mlp, mlp, rms_norm, uniform_mlp
+
+
+class Block(NamedTuple):
+    """One step of the student's state, and the MLPs that it uses, by name."""
+
+    apply: Callable[..., Float[Array, "batch width"]]
+    mlps: tuple[str, ...]
+
+
+def residual(h: Float[Array, "batch width"], layer: Mlp) -> Float[Array, "batch width"]:
+    """An Euler step, h + f(h)."""
+    return h + mlp(layer, h)
+
+
+def midpoint(
+    h: Float[Array, "batch width"], first: Mlp, second: Mlp
+) -> Float[Array, "batch width"]:
+    """A second-order Runge-Kutta step, h + f2(h + f1(h)/2)."""
+    return h + mlp(second, h + 0.5 * mlp(first, h))
+
+
+BLOCKS = {
+    "residual": Block(residual, ("layers",)),
+    "midpoint": Block(midpoint, ("first", "second")),
+}
+
+
+class StackedMlp(nnx.Module):
+    """The weights of one MLP at every depth, stacked so that `lax.scan` runs over them."""
+
+    def __init__(self, weights: Mlp):
+        self.w_in = nnx.Param(weights.w_in)
+        self.b_in = nnx.Param(weights.b_in)
+        self.w_out = nnx.Param(weights.w_out)
+
+    def weights(self) -> Mlp:
+        return Mlp(self.w_in[...], self.b_in[...], self.w_out[...])
+
+
+class Student(nnx.Module):
+    """A residual network; W_out and the learned head are zero at the start."""
+
+    def __init__(
+        self, key: Key[Array, ""], block: str, *, depth: int, width: int, vocabulary: int | None
+    ):
+        self.block = block
+        for index, name in enumerate(BLOCKS[block].mlps):
+            weights = uniform_mlp(jax.random.fold_in(key, index), width, depth)
+            weights = weights._replace(w_out=jnp.zeros_like(weights.w_out))
+            setattr(self, name, StackedMlp(weights))
+        if vocabulary is not None:
+            self.head = nnx.Param(jnp.zeros((width, vocabulary)))
+
+    def __call__(self, x: Float[Array, "batch width"]) -> Float[Array, "batch width"]:
+        """The final normalised state."""
+        apply, names = BLOCKS[self.block]
+        stacked = tuple(getattr(self, name).weights() for name in names)
+
+        def step(h, layer):
+            return apply(h, *layer), None
+
+        last, _ = jax.lax.scan(step, rms_norm(x), stacked)
+        return rms_norm(last)
+
+
+def deepen(params: nnx.State, block: str, depth: int) -> nnx.State:
+    """A student of another depth along the same path through depth-time (depth continuation).
+
+    Layer l of the new depth L' takes the old layer at depth-time (l + 1/2)/L', with W_out scaled
+    by L/L', so that the whole displacement of the state is kept. The head is kept as it is.
+    """
+    new = dict(nnx.to_pure_dict(params))
+    for name in BLOCKS[block].mlps:
+        old_depth = new[name]["w_out"].shape[0]
+        source = ((jnp.arange(depth) + 0.5) / depth * old_depth).astype(int)
+        mlps = {key: weight[source] for key, weight in new[name].items()}
+        new[name] = mlps | {"w_out": mlps["w_out"] * (old_depth / depth)}
+    deepened = jax.tree.map(lambda x: x, params)
+    nnx.replace_by_pure_dict(deepened, new)
+    return deepened

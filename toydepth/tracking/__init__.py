@@ -1,0 +1,24 @@
+"""Where a run's numbers go: its folder (the source of truth), W&B and the terminal.
+
+    history = History.open(folder)             append-only history.jsonl
+    tracker = start_wandb(folder, ...)         or NoTracker()
+    with progress(total_steps) as bar: ...     a live bar, or plain lines
+    write_json(folder / "result.json", result)
+
+This room speaks of sizes and rungs; what a size counts is the caller's business.
+"""
+
+from toydepth.tracking.run_folder import History, read_history, versions, write_json
+from toydepth.tracking.terminal import progress
+from toydepth.tracking.wandb_tracker import NoTracker, Tracker, start_wandb
+
+__all__ = [
+    "History",
+    "NoTracker",
+    "Tracker",
+    "progress",
+    "read_history",
+    "start_wandb",
+    "versions",
+    "write_json",
+]

@@ -1,0 +1,118 @@
+"""Progress of one job: a live bar on a terminal, a few plain lines anywhere else."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+_SMOOTHING = 0.2  # weight of the newest interval in the rate
+_TENTHS = 10  # plain lines over the whole job, beside one at the end of each rung
+
+
+@contextmanager
+def progress(total_steps: int, plain: bool | None = None) -> Iterator[Bar]:
+    """Show the progress of a job of `total_steps` steps on stderr.
+
+    Args:
+        total_steps: steps of the whole job, over all its rungs.
+        plain: lines instead of a live bar; None for a bar only where stderr is a terminal that
+            may be drawn on (NO_COLOR is unset and TERM is not "dumb").
+    """
+    if plain is None:
+        drawable = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        plain = not drawable or bool(os.environ.get("NO_COLOR"))
+    if plain:
+        bar = Bar(total_steps, live=None)
+        try:
+            yield bar
+        finally:
+            bar.finish_rung()
+    else:
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=20))
+        status = TextColumn("{task.fields[status]}", markup=False)
+        with Progress(*columns, status, console=Console(stderr=True)) as live:
+            yield Bar(total_steps, live)
+
+
+class Bar:
+    """What `progress` yields. Steps are counted over the whole job."""
+
+    def __init__(self, total_steps: int, live: Progress | None):
+        self._total = total_steps
+        self._live = live
+        self._task = live.add_task("starting", total=total_steps, status="") if live else None
+        self._label: str | None = None
+        self._rate = Rate()
+        self._tenth = 0
+        self._pending = ""  # the newest line, if it has not been printed
+
+    def update(self, done_steps: int, label: str, loss: float | None) -> None:
+        """Report that `done_steps` steps are done, in the rung called `label`."""
+        new_rung = label != self._label
+        if new_rung and not self._live:
+            self.finish_rung()
+        self._label = label
+        self._rate.update(done_steps, time.monotonic(), skip=new_rung)
+        status = self._status(done_steps, loss)
+        if self._live:
+            self._live.update(self._task, completed=done_steps, description=label, status=status)
+            return
+        self._pending = f"{label} | {status}"
+        tenth = _TENTHS * done_steps // max(self._total, 1)
+        if tenth > self._tenth:
+            self._tenth = tenth
+            self.finish_rung()
+
+    def note(self, text: str) -> None:
+        """Print a line of its own, above the bar."""
+        if self._live:
+            self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    def finish_rung(self) -> None:
+        """Print the newest plain line, unless it has been printed already."""
+        if self._pending:
+            self.note(self._pending)
+            self._pending = ""
+
+    def _status(self, done: int, loss: float | None) -> str:
+        parts = [f"step {done}/{self._total}"]
+        if loss is not None:
+            parts.append(f"loss {loss:.3e}")
+        if self._rate.value:
+            parts.append(f"{self._rate.value:.3g} steps/s")
+            parts.append(f"{clock((self._total - done) / self._rate.value)} left")
+        return " | ".join(parts)
+
+
+class Rate:
+    """A smoothed rate in steps per second; None until there is something to measure.
+
+    The interval before a rung's first update holds its compilation, so it does not count.
+    """
+
+    def __init__(self) -> None:
+        self.value: float | None = None
+        self._last: tuple[int, float] | None = None
+
+    def update(self, steps: int, seconds: float, skip: bool) -> None:
+        """Take in that `steps` were done at time `seconds`; `skip` only moves the start."""
+        if self._last and not skip and seconds > self._last[1] and steps > self._last[0]:
+            newest = (steps - self._last[0]) / (seconds - self._last[1])
+            old = newest if self.value is None else self.value
+            self.value = old + _SMOOTHING * (newest - old)
+        self._last = (steps, seconds)
+
+
+def clock(seconds: float) -> str:
+    """A duration in seconds as `m:ss`, or `h:mm:ss` from one hour on."""
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

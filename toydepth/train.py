@@ -1,0 +1,201 @@
+"""`python -m toydepth.train`: trains a ladder of students against a teacher.
+
+    python -m toydepth.train teacher=shared student.depth=16
+    python -m toydepth.train teacher=shared 'student.depth=[3,6,12,24]'
+    python -m toydepth.train -m teacher=shared,independent student.depth=6,12,16,24
+    python -m toydepth.train experiment=fig5
+
+Exit status: 0 all well, 1 a job failed, 2 a setting is not allowed (nothing was written),
+3 a rung diverged (the other rungs' results stand).
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from toydepth import cli, config, resume
+from toydepth.config import Experiment, SettingError
+
+STATUS = {"completed": 0, "failed": 1, "diverged": 3}
+
+
+def main() -> None:
+    arguments = sys.argv[1:]
+    if {"-h", "--help"} & set(arguments):
+        print(cli.help_text(__doc__))
+        return
+    if cli.is_about_configuration(arguments):
+        cli.main(job)
+        return
+    try:
+        command = resume.resolve(cli.read_command(arguments))
+        check_devices(command.jobs)
+        check_writable(command.folder)
+    except SettingError as error:
+        cli.fail("train", error)
+    try:
+        cli.launch(job, command)
+    except KeyboardInterrupt:
+        cli.fail("train", "interrupted; the same command with resume=true goes on", 130)
+    sys.exit(exit_status(command))
+
+
+def job(cfg: DictConfig) -> None:
+    """One job, as Hydra calls it. It does not raise: a failed job must not end a sweep."""
+    from hydra.core.hydra_config import HydraConfig
+
+    from toydepth.tracking import versions, write_json
+
+    hydra = HydraConfig.get()
+    folder = Path(hydra.runtime.output_dir)
+    plain = OmegaConf.to_container(cfg, resolve=True)
+    e = config.experiment(plain)
+    known = resume.finished(folder, e)
+    if known:
+        print(f"{folder}: {known['status']} already", file=sys.stderr)
+        return
+    from toydepth.result import describe
+
+    extra = {"experiment": hydra.runtime.choices.get("experiment"), "versions": versions()}
+    try:
+        result = run(e, folder, plain, extra)
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        print(f"toydepth.train: {folder} failed: {reason}", file=sys.stderr)
+        failed = {"status": "failed", "error": reason, "rungs": [], "alpha": None}
+        write_json(folder / "result.json", describe(e) | failed | extra)
+        return
+    if str(hydra.mode) == "RunMode.RUN":
+        from toydepth.report import build_report, print_report
+
+        print_report(build_report([folder], folder))
+    else:
+        print(f"job {hydra.job.num}: {sentence(result)} -> {folder}", file=sys.stderr)
+
+
+def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
+    """Trains one ladder in its folder, from its last checkpoint if it has one."""
+    from dataclasses import asdict
+
+    from toydepth import result
+    from toydepth.engine import (
+        Checkpoints,
+        Progress,
+        compile_seconds,
+        layout,
+        prepare_devices,
+        prepare_job,
+    )
+    from toydepth.engine import run as train
+    from toydepth.toy import depth_problem
+    from toydepth.tracking import History, progress, write_json
+
+    prepare_devices(e.parallel.devices)
+    checkpoints = Checkpoints(folder)
+    known = checkpoints.progress()
+    at = Progress(**known) if known else Progress()
+    if known:
+        print(f"{folder}: going on from step {at.total_step}", file=sys.stderr)
+    grid = layout(e.parallel.devices, replicas=e.replicas, batch=e.train.batch_size)
+    work = prepare_job(e, depth_problem(e), grid)
+    description = result.describe(e)
+    with History.open(folder, at.records) as history, progress(work.total_steps) as bar:
+        tracker = start_tracker(e, folder, cfg, resumed=known is not None)
+
+        def record(line: dict[str, Any]) -> None:
+            history.append(line)
+            tracker.log(line)
+
+        at = train(work, checkpoints, at, record=record, show=bar.update)
+    checkpoints.close()
+    rungs = [{k: v for k, v in r.items() if k != "reported"} for r in at.rungs if r["reported"]]
+    diverged = [r for r in at.rungs if r["status"] == "diverged"]
+    answer = (
+        description
+        | {"status": "diverged" if diverged else "completed", "error": None}
+        | {"rungs": rungs}
+        | result.exponents(rungs)
+        | {"regimes": result.regimes(rungs)}
+        | {"seconds": at.seconds, "compile_seconds": compile_seconds()}
+        | {"devices": len(grid.devices)}
+        | extra
+    )
+    write_json(folder / "result.json", answer)
+    tracker.finish(answer, [])
+    return answer
+
+
+def start_tracker(e: Experiment, folder: Path, cfg: dict[str, Any], *, resumed: bool):
+    """W&B or nothing, as the settings say. The run's W&B id is kept in its folder."""
+    from toydepth.tracking import NoTracker, start_wandb
+
+    if e.tracker.kind == "none":
+        return NoTracker()
+    note = folder / "wandb_run_id"
+    tracker = start_wandb(
+        folder,
+        project=e.tracker.project,
+        entity=e.tracker.entity,
+        group=f"{e.teacher.kind}-{e.objective.kind}",
+        name=f"{e.teacher.kind} {e.objective.kind} depth {'-'.join(map(str, e.student.depth))}",
+        config=cfg,
+        run_id=note.read_text() if resumed and note.is_file() else None,
+        resume=resumed,
+        replicas=e.replicas,
+    )
+    note.write_text(tracker.run_id)
+    return tracker
+
+
+def check_devices(jobs: list[Experiment]) -> None:
+    """Sets JAX up for all jobs of this process; refuses what the devices cannot divide."""
+    from toydepth.engine import layout, prepare_devices
+
+    asked = [e.parallel.devices for e in jobs]
+    prepare_devices(None if None in asked else max(asked))
+    for e in jobs:
+        try:
+            layout(e.parallel.devices, replicas=e.replicas, batch=e.train.batch_size)
+        except ValueError as error:
+            raise SettingError("parallel.devices", e.parallel.devices, str(error)) from None
+
+
+def check_writable(folder: Path) -> None:
+    """Refuses a folder that cannot be made, or written to."""
+    existed = folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise SettingError("hydra.run.dir", folder, f"cannot write there: {error.strerror}") from None
+    if not existed:
+        folder.rmdir()  # Hydra makes it, when the job starts
+
+
+def exit_status(command: cli.Command) -> int:
+    """The worst of the jobs' statuses; a job without a result has failed."""
+    import json
+
+    folder, count = command.folder, len(command.jobs)
+    folders = [folder / str(i) for i in range(count)] if command.multirun else [folder]
+    found = [f / "result.json" for f in folders]
+    statuses = [json.loads(p.read_text())["status"] if p.is_file() else "failed" for p in found]
+    return next((STATUS[s] for s in ("failed", "diverged") if s in statuses), 0)
+
+
+def sentence(result: dict[str, Any]) -> str:
+    """One line on a finished job of a sweep."""
+    teacher = result["teacher"]
+    losses = ", ".join(
+        f"{r['depth']}: {r['loss']:.3g}" if r["loss"] is not None else f"{r['depth']}: diverged"
+        for r in result["rungs"][:8]
+    )
+    return f"{teacher['kind']} teacher, seed {teacher['seed']}, {result['status']}; loss at depth {losses}"
+
+
+if __name__ == "__main__":
+    main()
