@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from toydepth.regimes import verdict
-from toydepth.report import build_report, print_report
+from toydepth.report import build_report, main, print_report
 from toydepth.results import ResultError
 from toydepth.scaling import Estimate, fit_power_law
 
@@ -21,25 +21,33 @@ DEPTHS = (3, 6, 12, 24)
 def rung(depth, loss, replica=0, **changes):
     return {
         "depth": depth, "replica": replica, "temperature": None, "loss": loss,
-        "loss_stderr": None if loss is None else 0.01 * abs(loss), "steps": 100, "parameters": 10 * depth,
+        "loss_stderr": None if loss is None else 0.01 * abs(loss),
+        "steps": 100, "parameters": 10 * depth,
         "converged": True, "status": "completed", "diverged_step": None,
     } | changes  # fmt: skip
 
 
 def ladder(alpha, replica=0, depths=DEPTHS, level=1.0, **changes):
     generator = np.random.default_rng(replica)
-    return [rung(d, level * d**-alpha * np.exp(0.03 * generator.normal()), replica, **changes) for d in depths]
+    return [
+        rung(d, level * d**-alpha * np.exp(0.03 * generator.normal()), replica, **changes)
+        for d in depths
+    ]
 
 
 def result(kind="shared", rungs=None, seed=0, settings=None, **changes):
-    fixed = {"teacher.kind": kind, "teacher.depth": 64, "teacher.seed": seed, "student.block": "residual",
-             "student.width": 16, "objective.kind": "mse", "train.steps": 100, "seed": 0, "replicas": 1,
+    fixed = {"teacher.kind": kind, "teacher.depth": 64, "teacher.seed": seed,
+             "student.block": "residual",
+             "student.width": 16, "objective.kind": "mse",
+             "train.steps": 100, "seed": 0, "replicas": 1,
              "optimizer.learning_rate": 0.008}  # fmt: skip
     return {
         "schema": 1, "status": "completed", "error": None,
         "teacher": {"kind": kind, "depth": 64, "width": 16, "seed": seed},
-        "student": {"block": "residual", "width": 16}, "objective": "mse", "head": None, "temperature": None,
-        "experiment": None, "settings": fixed | (settings or {}), "rungs": ladder(3) if rungs is None else rungs,
+        "student": {"block": "residual", "width": 16}, "objective": "mse",
+        "head": None, "temperature": None,
+        "experiment": None, "settings": fixed | (settings or {}),
+        "rungs": ladder(3) if rungs is None else rungs,
         "alpha": None, "alpha_reason": None, "local_alpha": [], "seconds": 1.0, "versions": {},
     } | changes  # fmt: skip
 
@@ -55,7 +63,9 @@ def write(folder, contents, age=0):
 def command(*arguments, cwd):
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
     line = [sys.executable, "-m", "toydepth.report", *map(str, arguments)]
-    return subprocess.run(line, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
+    return subprocess.run(
+        line, capture_output=True, text=True, cwd=cwd, env=environment, check=False
+    )
 
 
 def strict(path):
@@ -75,12 +85,23 @@ def test_command_on_one_run(tmp_path):
     report = strict(tmp_path / "run/report.json")
     (regime,) = report["regimes"]
     law = fit_power_law(DEPTHS, regime["losses"], regime["loss_stderr"])
-    assert regime["alpha"] == pytest.approx({k: getattr(law.alpha, k) for k in ("value", "stderr", "low", "high")})
+    assert regime["alpha"] == pytest.approx(
+        {k: getattr(law.alpha, k) for k in ("value", "stderr", "low", "high")}
+    )
     assert regime["alpha_converged"] == regime["alpha"]
     assert f"{law.alpha.low:.2f} to {law.alpha.high:.2f}" in done.stdout
     assert regime["teacher"] == {"kind": "shared", "depth": 64, "width": 16}
-    assert (regime["label"], regime["objective"], regime["head"], regime["temperature"]) == ("shared", "mse", None, None)
-    assert (regime["depths"], regime["replicas"], len(regime["local_alpha"])) == (list(DEPTHS), 1, 3)
+    assert (regime["label"], regime["objective"], regime["head"], regime["temperature"]) == (
+        "shared",
+        "mse",
+        None,
+        None,
+    )
+    assert (regime["depths"], regime["replicas"], len(regime["local_alpha"])) == (
+        list(DEPTHS),
+        1,
+        3,
+    )
     assert (regime["not_converged"], regime["diverged"], regime["alpha_reason"]) == ([], [], None)
     assert regime["floor"]["sentence"].startswith("the data")
     assert (report["unfinished"], report["notes"]) == ([], [])
@@ -106,7 +127,10 @@ def test_several_regimes_are_told_apart_by_what_differs(tmp_path):
     write(tmp_path / "b", result("independent", ladder(1)))
     report = build_report([tmp_path / "a", tmp_path / "b"])
     assert [regime["label"] for regime in report["regimes"]] == ["shared", "independent"]
-    assert report["regimes"][1]["verdict"] == "consistent with averaging (1), not with discretisation (3)"
+    assert (
+        report["regimes"][1]["verdict"]
+        == "consistent with averaging (1), not with discretisation (3)"
+    )
     assert (tmp_path / "report.json").is_file()  # the folder that holds both
     write(tmp_path / "c", result("shared", ladder(3), settings={"optimizer.learning_rate": 0.004}))
     labels = [regime["label"] for regime in build_report([tmp_path])["regimes"]]
@@ -119,9 +143,14 @@ def test_several_regimes_are_told_apart_by_what_differs(tmp_path):
 
 def test_temperatures_are_regimes(tmp_path):
     rungs = ladder(3, temperature=1.0) + ladder(1, temperature=0.1)
-    write(tmp_path / "a", result(rungs=rungs, objective="kl", head="learned", temperature=[0.1, 1.0]))
+    write(
+        tmp_path / "a", result(rungs=rungs, objective="kl", head="learned", temperature=[0.1, 1.0])
+    )
     regimes = build_report([tmp_path])["regimes"]
-    assert [(r["label"], r["temperature"]) for r in regimes] == [("shared, T = 0.1", 0.1), ("shared, T = 1.0", 1.0)]
+    assert [(r["label"], r["temperature"]) for r in regimes] == [
+        ("shared, T = 0.1", 0.1),
+        ("shared, T = 1.0", 1.0),
+    ]
     assert [round(r["alpha"]["value"]) for r in regimes] == [1, 3]
     assert (regimes[0]["objective"], regimes[0]["head"]) == ("kl", "learned")
 
@@ -140,7 +169,9 @@ def test_replicas_are_pooled_with_an_intercept_each(tmp_path):
     assert regime["replicas"] == 3
     points = regime["points"]
     assert {point["teacher_seed"] for point in points} == {0, 1, 7}
-    law = fit_power_law(*[[p[k] for p in points] for k in ("depth", "loss", "loss_stderr", "teacher_seed")])
+    law = fit_power_law(
+        *[[p[k] for p in points] for k in ("depth", "loss", "loss_stderr", "teacher_seed")]
+    )
     assert regime["alpha"]["stderr"] == pytest.approx(law.alpha.stderr)
     at_three = [point["loss"] for point in points if point["depth"] == 3]
     assert regime["losses"][0] == pytest.approx(np.prod(at_three) ** (1 / 3))
@@ -166,7 +197,10 @@ def test_diverged_and_missing_losses_are_left_out_and_named(tmp_path, capsys):
     assert regime["diverged"] == [{"depth": 48, "teacher_seed": 0, "diverged_step": 12, "run": "a"}]
     assert any("depth 96" in note and "its loss is 0" in note for note in report["notes"])
     print_report(report)
-    assert "diverged, left out: shared, depth 48, teacher seed 0 at step 12 (a)" in capsys.readouterr().out
+    assert (
+        "diverged, left out: shared, depth 48, teacher seed 0 at step 12 (a)"
+        in capsys.readouterr().out
+    )
 
 
 def test_unfinished_jobs_are_named(tmp_path):
@@ -195,7 +229,9 @@ def test_every_rung_diverged(tmp_path):
     done = command("a", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     report = strict(tmp_path / "a/report.json")
-    assert report["figures"] == {} and report["regimes"][0]["alpha_reason"].startswith("no rung has a loss")
+    assert report["figures"] == {} and report["regimes"][0]["alpha_reason"].startswith(
+        "no rung has a loss"
+    )
     assert not (tmp_path / "a/figures").exists()
     assert done.stdout.splitlines()[-1] == str(tmp_path / "a/report.json")
 
@@ -205,7 +241,9 @@ def test_one_seed_per_depth_gives_no_exponent(tmp_path):
     write(tmp_path / "a", result(rungs=rungs))
     report = build_report([tmp_path])
     assert report["regimes"][0]["alpha"] is None
-    assert report["regimes"][0]["verdict"].startswith("no exponent: no group holds two distinct sizes")
+    assert report["regimes"][0]["verdict"].startswith(
+        "no exponent: no group holds two distinct sizes"
+    )
     assert any("different teacher seeds" in note for note in report["notes"])
     assert list(report["figures"]) == ["loss_against_depth"]
 
@@ -217,7 +255,9 @@ def test_convergence_is_in_the_verdict(tmp_path):
     write(tmp_path / "a", result(rungs=rungs))
     (regime,) = build_report([tmp_path])["regimes"]
     assert regime["not_converged"] == [12, 24] and regime["alpha_converged"] is None
-    assert regime["verdict"].startswith("not converged at depth 12, 24: alpha is a lower bound; as measured, ")
+    assert regime["verdict"].startswith(
+        "not converged at depth 12, 24: alpha is a lower bound; as measured, "
+    )
     write(tmp_path / "a", result(rungs=ladder(3, converged=None)))
     assert build_report([tmp_path])["regimes"][0]["verdict"].endswith("; convergence not measured")
 
@@ -243,10 +283,14 @@ def test_verdict_reads_the_interval(low, high, words):
 def test_verdict_doubts():
     alpha = Estimate(1.0, 0.1, 0.8, 1.2)
     every = verdict(alpha, None, DEPTHS, DEPTHS, measured=True, floor=False)
-    assert every.startswith("not converged at depth 3, 6, 12, 24 (every depth): alpha is not to be trusted")
+    assert every.startswith(
+        "not converged at depth 3, 6, 12, 24 (every depth): alpha is not to be trusted"
+    )
     shallow = verdict(alpha, None, DEPTHS, [3], measured=True, floor=True)
     assert "alpha may be too high or too low" in shallow and "support a floor" in shallow
-    assert verdict(Estimate(1.0), "why", DEPTHS, [], measured=True, floor=False) == "no interval: why"
+    assert (
+        verdict(Estimate(1.0), "why", DEPTHS, [], measured=True, floor=False) == "no interval: why"
+    )
 
 
 def test_search_skips_links_and_what_is_not_a_run(tmp_path):
@@ -291,20 +335,29 @@ def broken(**changes):
         (broken(schema=2), "has schema 2; this toydepth reads schema 1"),
         (broken(status="fine"), "status is 'fine', not completed, diverged or failed"),
         (broken(teacher={"kind": "shared", "seed": 0}), "teacher.depth is missing"),
-        (broken(rungs=[rung(3, 1.0), rung(6, 1.0, loss="x")]), "rungs[1].loss is 'x', not a finite number or null"),
-        (broken(rungs=[rung(3, 7.5)]).replace("7.5", "1e999"), "rungs[0].loss is 'inf', not a finite number"),
+        (
+            broken(rungs=[rung(3, 1.0), rung(6, 1.0) | {"loss": "x"}]),
+            "rungs[1].loss is 'x', not a finite number or null",
+        ),
+        (
+            broken(rungs=[rung(3, 7.5)]).replace("7.5", "1e999"),
+            "rungs[0].loss is 'inf', not a finite number",
+        ),
         (broken(rungs=[rung(0, 1.0)]), "rungs[0].depth is '0', not a whole number, 1 or more"),
         (broken(rungs=[3]), "rungs[0] is 3, not an object"),
-        (broken(rungs=[rung(3, 1.0, converged="yes")]), "rungs[0].converged is 'yes', not true, false or null"),
+        (
+            broken(rungs=[rung(3, 1.0, converged="yes")]),
+            "rungs[0].converged is 'yes', not true, false or null",
+        ),
         (broken(status="failed", error="out of\nmemory"), "no run has finished: "),
     ],
 )
-def test_result_that_is_wrong_is_named(tmp_path, contents, words):
+def test_result_that_is_wrong_is_named(tmp_path, capsys, contents, words):
     write(tmp_path / "a", contents)
-    done = command("a", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("toydepth.report: ") and words in done.stderr
-    assert done.stderr.count("\n") == 1
+    assert main([str(tmp_path / "a")]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("toydepth.report: ") and words in err
+    assert err.count("\n") == 1
     assert sorted(os.listdir(tmp_path / "a")) == [".hydra", "result.json"]
 
 
@@ -323,16 +376,24 @@ def test_result_that_is_wrong_is_named(tmp_path, contents, words):
         (["good", "--fast"], "--fast is not known"),
     ],
 )
-def test_command_refuses(tmp_path, arguments, words):
+def test_refuses(tmp_path, monkeypatch, capsys, arguments, words):
     (tmp_path / "empty").mkdir()
     (tmp_path / "stopped/.hydra").mkdir(parents=True)
     write(tmp_path / "good", result())
     before = sorted(tmp_path.rglob("*"))
-    done = command(*arguments, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("toydepth.report: ") and words in done.stderr
-    assert done.stderr.count("\n") == 1
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("toydepth.report: ") and words in err
+    assert err.count("\n") == 1
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_command_refuses(tmp_path):
+    done = command("foo", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "toydepth.report: RUN=foo is not a run: no such folder\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_build_report_raises_for_a_caller(tmp_path):
@@ -342,8 +403,11 @@ def test_build_report_raises_for_a_caller(tmp_path):
 
 def test_report_does_not_import_what_is_slow():
     """Neither JAX nor, before there is something to draw, matplotlib and scipy.stats."""
-    code = "import sys, toydepth.report; print([m for m in ('jax', 'matplotlib', 'scipy.stats') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    slow = ["jax", "matplotlib", "scipy.stats"]
+    code = f"import sys, toydepth.report; print([m for m in {slow} if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True
+    )
     assert done.stdout.strip() == "[]"
 
 

@@ -4,6 +4,7 @@ Hydra composes and launches; here its arguments are read first, every job that t
 composed and checked, and whatever is wrong becomes one line and exit status 2.
 """
 
+import difflib
 import itertools
 import sys
 from collections.abc import Callable, Sequence
@@ -84,9 +85,8 @@ def read_command(arguments: Sequence[str]) -> Command:
         if not multirun:
             for override in parsed:
                 if override.is_sweep_override():
-                    raise SettingError(
-                        override.key_or_group, override.value(), "several values need -m (multirun)"
-                    )
+                    name, values = override.key_or_group, _value_of(override)
+                    raise SettingError(name, values, "several values need -m (multirun)")
             named = "hydra.run.dir" in given
             return Command([_experiment(base)], Path(base.hydra.run.dir), named, False, texts)
         params = base.hydra.sweeper.params or {}
@@ -142,7 +142,7 @@ def _parse(text: str) -> Override:
 
 def _check_override(override: Override) -> None:
     """Refuses names that do not exist, and any way to have Hydra call code of the user's naming."""
-    name, value = override.key_or_group, override.get_value_string()
+    name, value = override.key_or_group, _value_of(override)
     if "_target_" in (override.input_line or "") or name.startswith(("hydra.callbacks", "hydra/callbacks")):
         raise SettingError(name, value, "code is not named on the command line")
     if name.startswith(("hydra.", "hydra/")):
@@ -159,11 +159,15 @@ def _check_override(override: Override) -> None:
         return
     names = [known for known, *_ in config.meanings()]
     if name not in names:
-        import difflib
-
-        close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+        groups = [folder.name for folder in CONF.iterdir() if folder.is_dir()]
+        close = difflib.get_close_matches(name, groups + names, n=2, cutoff=0.6)
         hint = f"did you mean {' or '.join(close)}?" if close else "see --help for those there are"
         raise SettingError(name, value, f"there is no such setting; {hint}")
+
+
+def _value_of(override: Override) -> str:
+    """What stands behind the first = on the command line."""
+    return (override.input_line or "").partition("=")[2]
 
 
 def _compose(overrides: Sequence[str]) -> DictConfig:

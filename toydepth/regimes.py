@@ -38,7 +38,11 @@ class Regime:
 
     def usable(self) -> list[dict[str, Any]]:
         """The rungs with a loss that has a logarithm."""
-        return [point for point in self.points if point["status"] == "completed" and (point["loss"] or 0) > 0]
+        return [
+            point
+            for point in self.points
+            if point["status"] == "completed" and (point["loss"] or 0) > 0
+        ]
 
 
 def pool_runs(runs: Sequence[Run]) -> tuple[list[Regime], list[str]]:
@@ -72,20 +76,27 @@ def pool_runs(runs: Sequence[Run]) -> tuple[list[Regime], list[str]]:
             split = defaultdict(list)
             for steps, point in members:
                 split[json.dumps(steps)].append(point)
-            groups = [(facts | {STEPS: json.loads(steps)}, points) for steps, points in split.items()]
+            groups = [
+                (facts | {STEPS: json.loads(steps)}, points) for steps, points in split.items()
+            ]
         else:
             groups = [(facts, [point for _, point in members])]
         for shared, points in groups:
             newest = {}
             for point in points:  # oldest first
                 if _place(point) in newest:
+                    older = newest[_place(point)]["run"]
                     notes.append(
-                        f"depth {point['depth']}, teacher seed {point['teacher_seed']} was found twice: "
-                        f"{point['run']}, the newer, counts and {newest[_place(point)]['run']} does not"
+                        f"{_named(point)} was found twice: {point['run']}, the newer, counts "
+                        f"and {older} does not"
                     )
                 newest[_place(point)] = point
             regimes.append(Regime(shared, [newest[place] for place in sorted(newest)]))
     return regimes, notes
+
+
+def _named(point: dict[str, Any]) -> str:
+    return f"depth {point['depth']}, teacher seed {point['teacher_seed']}"
 
 
 def _place(point: dict[str, Any]) -> tuple[int, int]:
@@ -108,30 +119,43 @@ def _facts(result: dict[str, Any]) -> tuple[dict[str, Any], Any]:
 
 
 def label_regimes(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
-    """(label, regime) in order: the teacher's kind and only the settings by which regimes differ."""
+    """(label, regime) in order: the teacher's kind, and the settings by which regimes differ."""
 
     def shown(regime: Regime, name: str) -> str:
         value = regime.facts.get(name)
         return value if isinstance(value, str) else "none" if value is None else json.dumps(value)
 
-    names = sorted({name for regime in regimes for name in regime.facts}, key=lambda name: (name != "T", name))
+    names = sorted(
+        {name for regime in regimes for name in regime.facts}, key=lambda name: (name != "T", name)
+    )
     silent = {"teacher.kind"}
-    if all(regime.facts["teacher.width"] == regime.facts.get("student.width") for regime in regimes):
+    if all(
+        regime.facts["teacher.width"] == regime.facts.get("student.width") for regime in regimes
+    ):
         silent.add("teacher.width")
     differing = [
         name
         for name in names
-        if name not in silent and len({json.dumps(regime.facts.get(name)) for regime in regimes}) > 1
+        if name not in silent
+        and len({json.dumps(regime.facts.get(name)) for regime in regimes}) > 1
     ]
 
     def order(regime: Regime):
         values = (regime.facts.get(name) for name in differing)
         kind = regime.facts["teacher.kind"]
-        return kind != "shared", kind, [(0, value, "") if _number(value) else (1, 0, str(value)) for value in values]
+        return (
+            kind != "shared",
+            kind,
+            [(0, value, "") if _number(value) else (1, 0, str(value)) for value in values],
+        )
 
     labelled = []
     for regime in sorted(regimes, key=order):
-        parts = [f"{name} = {shown(regime, name)}" for name in differing if (name, regime.facts.get(name)) != ("T", None)]
+        parts = [
+            f"{name} = {shown(regime, name)}"
+            for name in differing
+            if (name, regime.facts.get(name)) != ("T", None)
+        ]
         labelled.append((", ".join([regime.facts["teacher.kind"], *parts]), regime))
     return labelled
 
@@ -161,7 +185,9 @@ def columns(points: Iterable[dict[str, Any]]) -> Columns:
     )
 
 
-def fit_points(points: Sequence[dict[str, Any]], floor: bool = False) -> tuple[PowerLaw | None, str | None]:
+def fit_points(
+    points: Sequence[dict[str, Any]], floor: bool = False
+) -> tuple[PowerLaw | None, str | None]:
     """(power law, why it or its interval is missing); None with fewer than three depths."""
     data = columns(points)
     depths = len(set(data.sizes))
@@ -183,15 +209,23 @@ def describe(label: str, regime: Regime) -> tuple[dict[str, Any], PowerLaw | Non
     data = columns(usable)
     depths = sorted(set(data.sizes))
     at_depth = [[point for point in usable if point["depth"] == depth] for depth in depths]
-    losses = [float(np.exp(np.mean(np.log([point["loss"] for point in points])))) for points in at_depth]
+    losses = [
+        float(np.exp(np.mean(np.log([point["loss"] for point in points])))) for points in at_depth
+    ]
     not_converged = [
-        depth for depth, points in zip(depths, at_depth, strict=True) if any(p["converged"] is False for p in points)
+        depth
+        for depth, points in zip(depths, at_depth, strict=True)
+        if any(p["converged"] is False for p in points)
     ]
     floor = _floor(usable)
     facts = regime.facts
     entry = {
         "teacher": {name: facts[f"teacher.{name}"] for name in ("kind", "depth", "width")},
-        "student": {name.removeprefix("student."): facts[name] for name in sorted(facts) if name.startswith("student.")},
+        "student": {
+            name.removeprefix("student."): facts[name]
+            for name in sorted(facts)
+            if name.startswith("student.")
+        },
         "objective": facts["objective"],
         "head": facts["head"],
         "temperature": facts["T"],
@@ -200,7 +234,8 @@ def describe(label: str, regime: Regime) -> tuple[dict[str, Any], PowerLaw | Non
         "alpha_reason": reason,
         "alpha_converged": dataclasses.asdict(converged_law.alpha) if converged_law else None,
         "local_alpha": [
-            dataclasses.asdict(pair) for pair in (local_alpha(*dataclasses.astuple(data)) if usable else [])
+            dataclasses.asdict(pair)
+            for pair in (local_alpha(*dataclasses.astuple(data)) if usable else [])
         ],
         "depths": depths,
         "losses": losses,
@@ -233,11 +268,13 @@ def _mean_stderr(loss: float, points: Sequence[dict[str, Any]], given: bool) -> 
     """Sampling error of a geometric mean: L sqrt(sum (stderr / L_i)^2) / n."""
     if not given:
         return None
-    return float(loss * np.sqrt(sum((p["loss_stderr"] / p["loss"]) ** 2 for p in points)) / len(points))
+    return float(
+        loss * np.sqrt(sum((p["loss_stderr"] / p["loss"]) ** 2 for p in points)) / len(points)
+    )
 
 
 def _floor(points: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """The fit with a floor and its comparison with the fit without; None where it cannot be made."""
+    """The fit with a floor, compared with the fit without; None where it cannot be made."""
     law, _ = fit_points(points, floor=True)
     if law is None or law.floor_comparison is None:
         return None
@@ -249,19 +286,22 @@ def _floor(points: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     }
 
 
-def _notes(label: str, regime: Regime, at_depth: list[list[dict[str, Any]]], data: Columns) -> list[str]:
+def _notes(
+    label: str, regime: Regime, at_depth: list[list[dict[str, Any]]], data: Columns
+) -> list[str]:
     notes = []
     for point in regime.points:
         if point["status"] == "completed" and not (point["loss"] or 0) > 0:
             notes.append(
-                f"{label}: depth {point['depth']}, teacher seed {point['teacher_seed']} is left out: "
+                f"{label}: {_named(point)} is left out: "
                 f"its loss is {'missing' if point['loss'] is None else point['loss']}"
             )
     if data.stderr is None and any(point["loss_stderr"] for points in at_depth for point in points):
         notes.append(f"{label}: not every loss has a standard error, so all weigh the same")
     if len({frozenset(point["teacher_seed"] for point in points) for points in at_depth}) > 1:
         notes.append(
-            f"{label}: the depths have different teacher seeds; alpha compares within a seed, the mean losses do not"
+            f"{label}: the depths have different teacher seeds; "
+            "alpha compares within a seed, the mean losses do not"
         )
     return notes
 
@@ -274,7 +314,7 @@ def verdict(
     measured: bool,
     floor: bool,
 ) -> str:
-    """What the 95 % interval says of averaging (1) and discretisation (3), and how far to trust it."""
+    """What the 95 % interval says of averaging (1) and discretisation (3), and its doubts."""
     if alpha is None:
         words = "too few depths for an interval" if len(depths) < 3 else f"no exponent: {reason}"
     elif alpha.low is None:

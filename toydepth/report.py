@@ -21,7 +21,7 @@ DRAWN = 12  # regimes in one figure; more cannot be told apart
 
 
 def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[str, Any]:
-    """Write report.json and the figures for every run in and below `folders`, and return the report.
+    """Write report.json and the figures of every run in and below `folders`; return the report.
 
     The returned dict is report.json's, with `folder` added: where it was
     written. Raises ResultError (a ValueError with a one-line message), before
@@ -35,7 +35,9 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
     for folder in folders:
         found, without = find_runs(folder)
         results |= {path.resolve(): path for path in found}
-        jobs |= {path.resolve(): "no result.json: it was stopped or is still running" for path in without}
+        jobs |= {
+            path.resolve(): "no result.json: it was stopped or is still running" for path in without
+        }
     roots = [folder.resolve() for folder in folders]
     output = Path(output).resolve() if output is not None else Path(os.path.commonpath(roots))
     if output.exists() and not output.is_dir():
@@ -68,13 +70,14 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
         "schema": 1,
         "regimes": entries,
         "unfinished": [
-            {"folder": os.path.relpath(folder, output), "reason": reason} for folder, reason in sorted(jobs.items())
+            {"folder": os.path.relpath(folder, output), "reason": reason}
+            for folder, reason in sorted(jobs.items())
         ],
         "notes": notes,
         "figures": {name: f"figures/{name}.png" for name in drawings},
     }
     text = json.dumps(report, indent=1, allow_nan=False)
-    (output / "figures").mkdir(parents=True, exist_ok=True)
+    (output / "figures" if drawings else output).mkdir(parents=True, exist_ok=True)
     for name, png in drawings.items():
         _write(output / report["figures"][name], png)
     _write(output / "report.json", text.encode() + b"\n")
@@ -87,13 +90,19 @@ def _draw(curves: list) -> dict[str, bytes]:
         return {}
     import io
 
-    from toydepth.figures import Curve, local_exponents, loss_against_size  # matplotlib is slow to import
+    from toydepth.figures import (
+        Curve,
+        local_exponents,
+        loss_against_size,
+    )  # matplotlib is slow to import
 
     drawn = []
     for label, points, law in curves:
         data = columns(points)
         converged = [point["converged"] is not False for point in points]
-        drawn.append(Curve(label, data.sizes, data.losses, data.stderr, data.groups, converged, law))
+        drawn.append(
+            Curve(label, data.sizes, data.losses, data.stderr, data.groups, converged, law)
+        )
     figures = {"loss_against_depth": loss_against_size(drawn)}
     try:
         figures["local_alpha"] = local_exponents(drawn)
@@ -138,7 +147,9 @@ def print_report(report: dict[str, Any]) -> None:
     encoding = "ascii" if plain else console.encoding
 
     def text(words: str) -> Text:
-        return Text(" ".join(words.encode(encoding, "backslashreplace").decode(encoding).splitlines()))
+        return Text(
+            " ".join(words.encode(encoding, "backslashreplace").decode(encoding).splitlines())
+        )
 
     table = Table(box=box.ASCII if plain else box.SIMPLE_HEAD)
     for heading in ("regime", "alpha", "95 % interval", "converged only", "depths", "replicas"):
@@ -166,7 +177,9 @@ def print_report(report: dict[str, Any]) -> None:
             )
     lines += [f"unfinished: {job['folder']}: {job['reason']}" for job in report["unfinished"]]
     lines += [f"note: {note}" for note in report["notes"]]
-    lines.append(str(Path(report["folder"], report["figures"].get("loss_against_depth", "report.json"))))
+    lines.append(
+        str(Path(report["folder"], report["figures"].get("loss_against_depth", "report.json")))
+    )
     for line in lines:
         console.print(text(line), soft_wrap=True)
 
@@ -176,7 +189,11 @@ def _value(alpha: dict[str, Any] | None) -> str:
 
 
 def _interval(alpha: dict[str, Any] | None) -> str:
-    return f"{alpha['low']:.2f} to {alpha['high']:.2f}" if alpha and alpha["low"] is not None else "no interval"
+    return (
+        f"{alpha['low']:.2f} to {alpha['high']:.2f}"
+        if alpha and alpha["low"] is not None
+        else "no interval"
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -190,10 +207,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             name, given, value = argument.partition("=")
             if name == "output" and given:
                 if not value or output is not None:
-                    raise ResultError(f"{argument}: one output=DIR is allowed, and it may not be empty")
+                    raise ResultError(
+                        f"{argument}: one output=DIR is allowed, and it may not be empty"
+                    )
                 output = Path(value)
-            elif argument.startswith("-") or (given and not Path(argument).exists() and "/" not in name):
-                raise ResultError(f"{argument} is not known: give RUN... and, if wanted, output=DIR")
+            elif argument.startswith("-") or (
+                given and not Path(argument).exists() and "/" not in name
+            ):
+                raise ResultError(
+                    f"{argument} is not known: give RUN... and, if wanted, output=DIR"
+                )
             else:
                 folders.append(Path(argument))
         report = build_report(folders, output)

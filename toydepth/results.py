@@ -96,12 +96,18 @@ def _check(result: dict[str, Any]) -> None:
         field("depth", _whole(1), "a whole number, 1 or more")
         field("replica", _whole(0), "a whole number, 0 or more")
         field("status", _one_of("completed", "diverged"), "completed or diverged")
-        field("converged", lambda value: value is None or isinstance(value, bool), "true, false or null")
+        field(
+            "converged",
+            lambda value: value is None or isinstance(value, bool),
+            "true, false or null",
+        )
         for name in ("temperature", "loss", "loss_stderr"):
             field(name, lambda value: value is None or _finite(value), "a finite number or null")
 
 
-def _need(prefix: str, fields: dict[str, Any], name: str, accepts: Callable[[Any], bool], allowed: str) -> None:
+def _need(
+    prefix: str, fields: dict[str, Any], name: str, accepts: Callable[[Any], bool], allowed: str
+) -> None:
     if name not in fields:
         raise _Wrong(f"{prefix}{name} is missing")
     if not accepts(fields[name]):

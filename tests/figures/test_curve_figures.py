@@ -16,7 +16,8 @@ def curve(label, alpha, **changes):
     losses = np.array(DEPTHS) ** -float(alpha) * np.array([1.0, 1.1, 0.95, 1.0])
     stderr = 0.02 * losses
     return Curve(**{
-        "label": label, "sizes": DEPTHS, "losses": losses, "stderr": stderr, "fit": fit_power_law(DEPTHS, losses)
+        "label": label, "sizes": DEPTHS, "losses": losses, "stderr": stderr,
+        "fit": fit_power_law(DEPTHS, losses),
     } | changes)  # fmt: skip
 
 
@@ -45,7 +46,9 @@ def test_losses_are_log_log_with_ticks_at_the_sizes():
 
 
 def test_regimes_differ_without_colour():
-    handles = loss_against_size([curve(name, 2) for name in "abcdef"]).axes[0].get_legend().legend_handles
+    handles = (
+        loss_against_size([curve(name, 2) for name in "abcdef"]).axes[0].get_legend().legend_handles
+    )
     assert len({(handle.get_marker(), handle.get_linestyle()) for handle in handles}) == 6
     assert len({to_hex(handle.get_color()) for handle in handles}) == 6
 
@@ -59,7 +62,9 @@ def test_points_that_have_not_converged_are_hollow():
 
 
 def test_guides_have_the_slopes_asked_for():
-    axes = loss_against_size([curve("shared", 3)], references=(2,), xlabel="width", ylabel="loss").axes[0]
+    axes = loss_against_size(
+        [curve("shared", 3)], references=(2,), xlabel="width", ylabel="loss"
+    ).axes[0]
     assert [text.get_text() for text in axes.texts] == ["slope −2"]
     (guide,) = [line for line in axes.lines if line.get_linewidth() == 0.8]
     x, y = guide.get_data()

@@ -21,7 +21,9 @@ def test_stderr_agrees_with_simulation():
     sizes, losses = [3, 3, 6], np.array([1.0, 2.0, 0.5])
     stderr = np.array([0.02, 0.05, 0.01])
     (pair,) = local_alpha(sizes, losses, stderr)
-    draws = [local_alpha(sizes, losses + stderr * generator.normal(size=3))[0].value for _ in range(2000)]
+    draws = [
+        local_alpha(sizes, losses + stderr * generator.normal(size=3))[0].value for _ in range(2000)
+    ]
     assert pair.stderr == pytest.approx(np.std(draws), rel=0.06)
 
 

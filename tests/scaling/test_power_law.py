@@ -30,7 +30,9 @@ def test_agrees_with_linregress():
     assert law.log_coefficient.stderr == pytest.approx(line.intercept_stderr)
     assert law.degrees_of_freedom == 6
     assert law.reason is None and law.floor is None and law.floor_comparison is None
-    np.testing.assert_allclose(law.residuals, np.log(losses) - line.intercept - line.slope * np.log(DEPTHS))
+    np.testing.assert_allclose(
+        law.residuals, np.log(losses) - line.intercept - line.slope * np.log(DEPTHS)
+    )
 
 
 @pytest.mark.parametrize("noise", [0.3, 0.001])  # more and less than the given errors
@@ -39,9 +41,16 @@ def test_weights_agree_with_curve_fit(noise):
     stderr = losses * np.linspace(0.02, 0.1, len(losses))
     law = fit_power_law(DEPTHS, losses, stderr)
     parameters, covariance = scipy.optimize.curve_fit(
-        lambda x, c, a: c - a * x, np.log(DEPTHS), np.log(losses), sigma=stderr / losses, absolute_sigma=True
+        lambda x, c, a: c - a * x,
+        np.log(DEPTHS),
+        np.log(losses),
+        sigma=stderr / losses,
+        absolute_sigma=True,
     )
-    chi2 = np.sum((np.log(losses) - parameters[0] + parameters[1] * np.log(DEPTHS)) ** 2 * (losses / stderr) ** 2)
+    chi2 = np.sum(
+        (np.log(losses) - parameters[0] + parameters[1] * np.log(DEPTHS)) ** 2
+        * (losses / stderr) ** 2
+    )
     scale = max(1.0, chi2 / 6)
     assert (scale > 1) == (noise > 0.1)
     assert law.alpha.value == pytest.approx(parameters[1], rel=1e-6)
@@ -61,7 +70,9 @@ def test_groups_are_the_within_group_slope():
     freedom = 24 - 3 - 1
     assert law.degrees_of_freedom == freedom
     assert law.alpha.value == pytest.approx(-slope)
-    assert law.alpha.stderr == pytest.approx(np.sqrt(np.sum((y - slope * x) ** 2) / freedom / (x @ x)))
+    assert law.alpha.stderr == pytest.approx(
+        np.sqrt(np.sum((y - slope * x) ** 2) / freedom / (x @ x))
+    )
     # Without the groups, what tells the replicas apart would count as noise.
     assert fit_power_law(sizes, losses).alpha.stderr > 5 * law.alpha.stderr
 
@@ -80,8 +91,10 @@ def test_prediction_band_is_the_textbook_one():
     x, new = np.log(DEPTHS), np.log([5.0, 100.0])
     line = scipy.stats.linregress(x, np.log(losses))
     deviation = np.sqrt(np.sum(law.residuals**2) / 6)
-    half = scipy.stats.t(6).ppf(0.975) * deviation * np.sqrt(
-        1 / 8 + (new - x.mean()) ** 2 / np.sum((x - x.mean()) ** 2)
+    half = (
+        scipy.stats.t(6).ppf(0.975)
+        * deviation
+        * np.sqrt(1 / 8 + (new - x.mean()) ** 2 / np.sum((x - x.mean()) ** 2))
     )
     loss, low, high = law.predict([5, 100])
     np.testing.assert_allclose(np.log(loss), line.intercept + line.slope * new)
@@ -105,8 +118,13 @@ def test_floor_agrees_with_curve_fit():
     assert law.floor_comparison.aicc_difference > 0
     # The F test, from the two fits' residuals.
     before, after = np.sum(fit_power_law(DEPTHS, losses).residuals ** 2), np.sum(law.residuals**2)
-    assert law.floor_comparison.p_value == pytest.approx(scipy.stats.f(1, 5).sf((before - after) / (after / 5)))
-    aicc = [8 * np.log(r / 8) + 2 * k + 2 * k * (k + 1) / (8 - k - 1) for r, k in ((before, 3), (after, 4))]
+    assert law.floor_comparison.p_value == pytest.approx(
+        scipy.stats.f(1, 5).sf((before - after) / (after / 5))
+    )
+    aicc = [
+        8 * np.log(r / 8) + 2 * k + 2 * k * (k + 1) / (8 - k - 1)
+        for r, k in ((before, 3), (after, 4))
+    ]
     assert law.floor_comparison.aicc_difference == pytest.approx(aicc[0] - aicc[1])
 
 
@@ -138,7 +156,10 @@ def test_floor_is_zero_where_none_is_wanted():
 
 def test_floor_false_positives_are_rare():
     """No floor in the data: the F test at 5 % must seldom find one."""
-    found = [fit_power_law(DEPTHS, noisy(seed), floor=True).floor_comparison.supported for seed in range(100)]
+    found = [
+        fit_power_law(DEPTHS, noisy(seed), floor=True).floor_comparison.supported
+        for seed in range(100)
+    ]
     assert sum(found) <= 10
 
 
@@ -182,7 +203,10 @@ def test_interval_covers(with_stderr):
 
 
 ladders = st.lists(
-    st.tuples(st.integers(1, 200), st.floats(1e-6, 1e3)), min_size=4, max_size=12, unique_by=lambda pair: pair[0]
+    st.tuples(st.integers(1, 200), st.floats(1e-6, 1e3)),
+    min_size=4,
+    max_size=12,
+    unique_by=lambda pair: pair[0],
 )
 
 
@@ -204,12 +228,12 @@ def test_row_order_is_irrelevant(ladder, random):
     rows = [(size, loss, 0.1 * loss, size % 2) for size, loss in ladder] * 2
     shuffled = random.sample(rows, len(rows))
     try:
-        law = fit_power_law(*map(list, zip(*rows)))
+        law = fit_power_law(*map(list, zip(*rows, strict=True)))
     except ValueError:
         with pytest.raises(ValueError):
-            fit_power_law(*map(list, zip(*shuffled)))
+            fit_power_law(*map(list, zip(*shuffled, strict=True)))
         return
-    other = fit_power_law(*map(list, zip(*shuffled)))
+    other = fit_power_law(*map(list, zip(*shuffled, strict=True)))
     assert other.alpha.value == pytest.approx(law.alpha.value, rel=1e-6, abs=1e-6)
     assert (other.alpha.stderr is None) == (law.alpha.stderr is None)
     if law.alpha.stderr is not None:

@@ -69,6 +69,7 @@ def read_wandb(folder):
     checksum (4 bytes), length (2) and type (1: whole record, 2, 3, 4: its first, middle, last
     part). The client's own reader is not part of the Python package any more.
     """
+    wandb.teardown()  # W&B's own process closes the file a moment after the run has finished
     [path] = folder.glob("wandb/offline-run-*/run-*.wandb")
     data = path.read_bytes()
     assert data[:4] == b":W&B"

@@ -10,8 +10,10 @@ from toydepth.figures.style import GUIDE, finish, log_size_axis, looks, new_axes
 from toydepth.scaling import local_alpha
 
 
-def local_exponents(curves: Sequence[Curve], *, xlabel: str = "depth", references: Sequence[float] = (1, 3)) -> Figure:
-    """Each curve's local alpha at the geometric mean of its two sizes; bars are 1.96 standard errors.
+def local_exponents(
+    curves: Sequence[Curve], *, xlabel: str = "depth", references: Sequence[float] = (1, 3)
+) -> Figure:
+    """Each curve's local alpha, at the geometric mean of its two sizes; bars: 1.96 stderr.
 
     A power law is level. A point is hollow if a loss at either size has not
     converged. Raises ValueError if no curve holds two sizes.
@@ -30,13 +32,26 @@ def local_exponents(curves: Sequence[Curve], *, xlabel: str = "depth", reference
         hollow = np.array([pair.start in unsure or pair.stop in unsure for pair in found])
         every_size += [size for pair in found for size in (pair.start, pair.stop)]
         (handle,) = axes.plot(
-            centres, values, color=look.colour, marker=look.marker, linestyle=look.line, linewidth=1.2, markersize=6
+            centres,
+            values,
+            color=look.colour,
+            marker=look.marker,
+            linestyle=look.line,
+            linewidth=1.2,
+            markersize=6,
         )
         handles.append(handle)
         labels.append(curve.label)
         errors = None if curve.stderr is None else 1.96 * np.array([pair.stderr for pair in found])
         axes.errorbar(centres, values, yerr=errors, fmt="none", ecolor=look.colour, capsize=2)
-        axes.plot(centres[hollow], values[hollow], look.marker, color=look.colour, markerfacecolor="white", markersize=6)
+        axes.plot(
+            centres[hollow],
+            values[hollow],
+            look.marker,
+            color=look.colour,
+            markerfacecolor="white",
+            markersize=6,
+        )
     if not every_size:
         raise ValueError("no curve holds two sizes: there is no exponent to draw")
     log_size_axis(axes, every_size, xlabel)

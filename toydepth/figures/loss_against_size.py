@@ -31,7 +31,12 @@ def loss_against_size(
         sizes, losses = np.asarray(curve.sizes, float), np.asarray(curve.losses, float)
         label = curve.label
         (handle,) = axes.plot(
-            [], [], color=look.colour, marker=look.marker, linestyle=look.line if curve.fit else "none", markersize=6
+            [],
+            [],
+            color=look.colour,
+            marker=look.marker,
+            linestyle=look.line if curve.fit else "none",
+            markersize=6,
         )
         if curve.fit:
             label += ", " + _alpha(curve)
@@ -45,7 +50,9 @@ def loss_against_size(
             axes.errorbar(
                 sizes[chosen],
                 losses[chosen],
-                yerr=None if curve.stderr is None else 1.96 * np.asarray(curve.stderr, float)[chosen],
+                yerr=None
+                if curve.stderr is None
+                else 1.96 * np.asarray(curve.stderr, float)[chosen],
                 fmt=look.marker,
                 color=look.colour,
                 markerfacecolor="white" if hollow else look.colour,

@@ -27,7 +27,8 @@ class Look(NamedTuple):
 def looks(curves: Sequence[Curve]) -> list[Look]:
     """One look per curve; the cycles differ in length, so that looks repeat late."""
     return [
-        Look(COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)], LINES[i % len(LINES)]) for i in range(len(curves))
+        Look(COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)], LINES[i % len(LINES)])
+        for i in range(len(curves))
     ]
 
 
@@ -51,20 +52,30 @@ def log_size_axis(axes: Axes, sizes: Iterable[float], xlabel: str) -> None:
 
 def new_axes(curves: Sequence[Curve]) -> tuple[Figure, Axes]:
     """Axes for a talk; wider when the legend of many curves goes beside them."""
-    figure = Figure(figsize=(6.4, 4.4) if len(curves) <= 4 else (9.6, 4.4), dpi=200, layout="constrained")
+    figure = Figure(
+        figsize=(6.4, 4.4) if len(curves) <= 4 else (9.6, 4.4), dpi=200, layout="constrained"
+    )
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
     return figure, axes
 
 
-def finish(axes: Axes, curves: Sequence[Curve], handles: list, labels: list[str], note: str) -> None:
+def finish(
+    axes: Axes, curves: Sequence[Curve], handles: list, labels: list[str], note: str
+) -> None:
     """The legend, and what the marks mean."""
     labels = [label.replace("$", r"\$") for label in labels]  # a label is words, not mathematics
     if len(curves) <= 4:
         axes.legend(handles, labels, frameon=False, fontsize=9, handlelength=3.2)
     else:
         axes.legend(
-            handles, labels, frameon=False, fontsize=8, handlelength=3.2, loc="upper left", bbox_to_anchor=(1.01, 1)
+            handles,
+            labels,
+            frameon=False,
+            fontsize=8,
+            handlelength=3.2,
+            loc="upper left",
+            bbox_to_anchor=(1.01, 1),
         )
     if any(curve.hollow().any() for curve in curves):
         note += "; hollow: not converged"

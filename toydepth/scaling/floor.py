@@ -30,7 +30,10 @@ class FloorComparison:
 
 
 def fit_floor(
-    points: Points, weights: Float[np.ndarray, "points"], alpha: float, intercepts: Float[np.ndarray, "groups"]
+    points: Points,
+    weights: Float[np.ndarray, "points"],
+    alpha: float,
+    intercepts: Float[np.ndarray, "groups"],
 ) -> tuple[Float[np.ndarray, "3"], Float[np.ndarray, "points"], Float[np.ndarray, "3 3"] | None]:
     """Minimise sum w^2 (log L - k_g - log((s/s0)^-alpha + f))^2 over k_g, alpha, f >= 0.
 
@@ -70,7 +73,14 @@ def fit_floor(
         start = np.append(offsets + level, [-slope, floor / np.exp(level)])
         bounds = (np.append(np.full(count + 1, -np.inf), 0.0), np.inf)
         found = least_squares(
-            residuals, start, jacobian, bounds=bounds, x_scale="jac", ftol=1e-14, xtol=1e-14, gtol=1e-14
+            residuals,
+            start,
+            jacobian,
+            bounds=bounds,
+            x_scale="jac",
+            ftol=1e-14,
+            xtol=1e-14,
+            gtol=1e-14,
         )
         if 2 * found.cost < best_cost * (1 - 1e-9):
             best, best_cost = found.x, 2 * found.cost
@@ -90,7 +100,9 @@ def fit_floor(
 
 
 def compare_floor(
-    without: Float[np.ndarray, "points"], with_floor: Float[np.ndarray, "points"], degrees_of_freedom: int
+    without: Float[np.ndarray, "points"],
+    with_floor: Float[np.ndarray, "points"],
+    degrees_of_freedom: int,
 ) -> FloorComparison:
     """Compare weighted log residuals; `degrees_of_freedom` >= 1 is that of the fit with a floor.
 

@@ -53,7 +53,10 @@ def local_alpha(
         at_start, at_stop = points.sizes == start, points.sizes == stop
         for group in np.intersect1d(points.member[at_start], points.member[at_stop]):
             ours = points.member == group
-            (first, first_variance), (last, last_variance) = mean(ours & at_start), mean(ours & at_stop)
+            (first, first_variance), (last, last_variance) = (
+                mean(ours & at_start),
+                mean(ours & at_stop),
+            )
             drops.append(first - last)
             if points.relative is not None:
                 variances.append(first_variance + last_variance)

@@ -53,11 +53,15 @@ def check_points(
 def _positive(name: str, values: Numbers) -> Float[np.ndarray, "points"]:
     values = np.asarray(values)
     if values.ndim != 1 or values.size == 0:
-        raise ValueError(f"{name} has shape {values.shape}; one or more numbers in a row are needed")
+        raise ValueError(
+            f"{name} has shape {values.shape}; one or more numbers in a row are needed"
+        )
     try:
         values = values.astype(float)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} holds something that is not a number: {values.tolist()!r}") from None
+        raise ValueError(
+            f"{name} holds something that is not a number: {values.tolist()!r}"
+        ) from None
     for index in np.flatnonzero(~(np.isfinite(values) & (values > 0)))[:1]:
         raise ValueError(f"{name}[{index}] is {values[index]:g}; it must be positive and finite")
     return values

@@ -35,7 +35,11 @@ class PowerLaw:
 
     def predict(
         self, sizes: Numbers
-    ) -> tuple[Float[np.ndarray, "sizes"], Float[np.ndarray, "sizes"] | None, Float[np.ndarray, "sizes"] | None]:
+    ) -> tuple[
+        Float[np.ndarray, "sizes"],
+        Float[np.ndarray, "sizes"] | None,
+        Float[np.ndarray, "sizes"] | None,
+    ]:
         """The fitted loss and the 95 % band of the fitted curve: (loss, low, high).
 
         The band is where the curve lies, not where a new loss would fall. It is
@@ -91,7 +95,11 @@ def fit_power_law(
     points = check_points(sizes, losses, stderr, groups)
     count = _informative_sizes(points)
     if count < 2:
-        kind = "no group holds two distinct sizes" if points.member.any() else "there is one distinct size"
+        kind = (
+            "no group holds two distinct sizes"
+            if points.member.any()
+            else "there is one distinct size"
+        )
         raise ValueError(f"{kind}: an exponent needs two")
     if floor and count < 4:
         raise ValueError(f"{count} distinct sizes: a floor needs four")
@@ -151,7 +159,10 @@ def _informative_sizes(points: Points) -> int:
 def _fit_line(
     points: Points, weights: Float[np.ndarray, "points"]
 ) -> tuple[
-    Float[np.ndarray, "2"], Float[np.ndarray, "groups"], Float[np.ndarray, "points"], Float[np.ndarray, "2 2"]
+    Float[np.ndarray, "2"],
+    Float[np.ndarray, "groups"],
+    Float[np.ndarray, "points"],
+    Float[np.ndarray, "2 2"],
 ]:
     """(log c, alpha), each group's log c, log residuals, unscaled covariance of (log c, alpha)."""
     count = points.member.max() + 1
@@ -161,4 +172,9 @@ def _fit_line(
     change = np.zeros((2, count + 1))
     change[0, :count], change[1, count] = 1 / count, 1
     covariance = change @ np.linalg.inv(weighted.T @ weighted) @ change.T
-    return change @ solution, solution[:count], np.log(points.losses) - design @ solution, covariance
+    return (
+        change @ solution,
+        solution[:count],
+        np.log(points.losses) - design @ solution,
+        covariance,
+    )

@@ -1,0 +1,47 @@
+"""Tests run on eight virtual devices, and never reach for W&B's servers or the user's caches."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+os.environ["WANDB_MODE"] = "offline"
+
+from toydepth import config  # noqa: E402
+from toydepth.engine import prepare_devices  # noqa: E402
+
+prepare_devices(8)
+
+
+@pytest.fixture
+def make():
+    """make({"student": {"depth": 3}}) -> an Experiment: the defaults with some settings changed."""
+
+    def build(changes=None):
+        cfg = config.defaults()
+        for group, values in (changes or {}).items():
+            if isinstance(values, dict):
+                cfg[group] |= values
+            else:
+                cfg[group] = values
+        return config.experiment(cfg)
+
+    return build
+
+
+@pytest.fixture
+def command(tmp_path):
+    """command("teacher=shared", ...) runs `python -m toydepth.train` in an empty folder."""
+
+    def run(*arguments, verb="train", env=None, timeout=300):
+        return subprocess.run(
+            [sys.executable, "-m", f"toydepth.{verb}", *map(str, arguments)],
+            cwd=tmp_path,
+            env=os.environ | (env or {}),
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+
+    return run

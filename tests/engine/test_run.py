@@ -1,0 +1,114 @@
+"""The loop: devices, phases, divergence, and that a replica is what a run of its own would be."""
+
+import numpy as np
+import pytest
+
+from toydepth.engine import Checkpoints, Progress, layout, prepare_job, run
+from toydepth.toy import depth_problem
+
+SMALL = {
+    "teacher": {"depth": 6},
+    "student": {"depth": [2, 4], "width": 8},
+    "train": {"steps": 30, "batch_size": 32, "test_batches": 3, "tests": 2},
+    "engine": {"chunk": 10},
+    "optimizer": {"learning_rate": 3e-3},
+}
+
+
+def merged(changes):
+    out = {group: dict(values) for group, values in SMALL.items()}
+    for group, values in changes.items():
+        out[group] = out.get(group, {}) | values if isinstance(values, dict) else values
+    return out
+
+
+def trained(e, folder, devices=1):
+    """The outcome of every rung, and every measurement."""
+    records = []
+    grid = layout(devices, replicas=e.replicas, batch=e.train.batch_size)
+    job = prepare_job(e, depth_problem(e), grid)
+    checkpoints = Checkpoints(folder)
+    at = run(job, checkpoints, Progress(), record=records.append, show=lambda *_: None)
+    checkpoints.close()
+    assert at.records == len(records)
+    return at.rungs, records
+
+
+def losses(rungs):
+    return np.array([r["loss"] for r in rungs])
+
+
+@pytest.mark.parametrize("method", ["scratch", "continuation"])
+def test_eight_devices_give_the_numbers_of_one(make, tmp_path, method):
+    e = make(merged({"train": {"method": method}}))
+    one, records = trained(e, tmp_path / "one", 1)
+    eight, more_records = trained(e, tmp_path / "eight", 8)
+    np.testing.assert_allclose(losses(eight), losses(one), rtol=1e-5)
+    measured = [[r["loss"] for r in rs] for rs in (records, more_records)]
+    np.testing.assert_allclose(*measured, rtol=1e-5)
+
+
+def test_replicas_and_temperatures_train_as_runs_of_their_own(make, tmp_path):
+    kl = {"objective": {"kind": "kl", "head": "learned", "vocabulary": 16}}
+    together, _ = trained(
+        make(merged(kl | {"replicas": 2, "target": {"temperature": [0.1, 1.0]}})),
+        tmp_path / "together",
+        devices=4,
+    )
+    assert len(together) == 2 * 2 * 2  # rungs, replicas, temperatures
+    for replica in (0, 1):
+        for temperature in (0.1, 1.0):
+            alone, _ = trained(
+                make(
+                    merged(kl | {"target": {"temperature": temperature}})
+                    | {"teacher": {"depth": 6, "seed": replica}}
+                ),
+                tmp_path / f"alone-{replica}-{temperature}",
+            )
+            cell = [
+                r for r in together if (r["replica"], r["temperature"]) == (replica, temperature)
+            ]
+            np.testing.assert_allclose(losses(cell), losses(alone), rtol=1e-4)
+
+
+def test_a_rung_that_diverges_is_marked_and_the_others_stand(make, tmp_path):
+    # The rate overflows float32 at depth 4, while depth 2 keeps a rate of zero.
+    e = make(
+        merged(
+            {
+                "train": {"method": "scratch"},
+                "optimizer": {"learning_rate": 1e3, "depth_exponent": 0.0},
+            }
+        )
+    )
+    rungs, records = trained(e, tmp_path)
+    assert {r["status"] for r in rungs} == {"diverged"}
+    first = min(r["diverged_step"] for r in rungs)
+    assert 0 < first < 30
+    last = max(r["step"] for r in records)
+    assert last <= 10 * (max(r["diverged_step"] for r in rungs) // 10 + 1)  # it stopped there
+
+
+def test_the_stream_is_the_same_however_many_rows_a_device_draws(make):
+    problem = depth_problem(make(SMALL))
+    from toydepth.toy import Purpose
+
+    whole = problem.inputs(Purpose.TRAIN, 3, np.arange(32))
+    parts = [problem.inputs(Purpose.TRAIN, 3, np.arange(i, i + 4)) for i in range(0, 32, 4)]
+    np.testing.assert_array_equal(whole, np.concatenate(parts))
+    other = problem.inputs(Purpose.TEST, 3, np.arange(32))
+    assert not np.allclose(whole, other)
+    assert abs(float(whole.mean())) < 0.3 and 0.8 < float(whole.std()) < 1.2
+
+
+def test_layout_splits_replicas_first():
+    grid = layout(8, replicas=2, batch=32)
+    assert (grid.replica_shards, grid.row_shards) == (2, 4)
+    assert grid.row_groups == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    values = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(grid.collect(grid.spread(values)), values)
+    with pytest.raises(ValueError, match="cannot divide"):
+        layout(8, replicas=1, batch=12)
+    with pytest.raises(ValueError, match="this machine has 8"):
+        layout(9, replicas=1, batch=9)
+    assert len(layout(None, replicas=1, batch=12).devices) == 6
