@@ -174,7 +174,7 @@ class Train:
 @dataclass(frozen=True)
 class Optimizer:
     name: str = setting("adam", choice("adam"), "the update rule")
-    learning_rate: float = setting(8e-3, number(above=0, high=1e3), "peak rate at depth 1")
+    learning_rate: float = setting(8e-3, number(above=0, high=1e30), "peak rate at depth 1")
     depth_exponent: float = setting(
         0.5, number(0, 2), "the peak rate is learning_rate / depth^depth_exponent"
     )

@@ -7,7 +7,6 @@ report.json and figures/ into DIR: by default the folder itself if there is one
 RUN, else the folder that holds them all.
 """
 
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from typing import Any
 
 from toydepth.regimes import Run, columns, describe, label_regimes, pool_runs
 from toydepth.results import ResultError, find_runs, read_result
+from toydepth.tracking import write_json, write_whole
 
 DRAWN = 12  # regimes in one figure; more cannot be told apart
 
@@ -76,11 +76,10 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
         "notes": notes,
         "figures": {name: f"figures/{name}.png" for name in drawings},
     }
-    text = json.dumps(report, indent=1, allow_nan=False)
     (output / "figures" if drawings else output).mkdir(parents=True, exist_ok=True)
     for name, png in drawings.items():
-        _write(output / report["figures"][name], png)
-    _write(output / "report.json", text.encode() + b"\n")
+        write_whole(output / report["figures"][name], png)
+    write_json(output / "report.json", report)
     return report | {"folder": str(output)}
 
 
@@ -114,20 +113,6 @@ def _draw(curves: list) -> dict[str, bytes]:
         figure.savefig(buffer, format="png")
         pngs[name] = buffer.getvalue()
     return pngs
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def print_report(report: dict[str, Any]) -> None:

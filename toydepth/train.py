@@ -57,7 +57,7 @@ def job(cfg: DictConfig) -> None:
     if known:
         print(f"{folder}: {known['status']} already", file=sys.stderr)
         return
-    from toydepth.result import describe
+    from toydepth.summary import describe
 
     extra = {"experiment": hydra.runtime.choices.get("experiment"), "versions": versions()}
     try:
@@ -80,7 +80,7 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
     """Trains one ladder in its folder, from its last checkpoint if it has one."""
     from dataclasses import asdict
 
-    from toydepth import result
+    from toydepth import summary
     from toydepth.engine import (
         Checkpoints,
         Progress,
@@ -101,7 +101,7 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
         print(f"{folder}: going on from step {at.total_step}", file=sys.stderr)
     grid = layout(e.parallel.devices, replicas=e.replicas, batch=e.train.batch_size)
     work = prepare_job(e, depth_problem(e), grid)
-    description = result.describe(e)
+    description = summary.describe(e)
     with History.open(folder, at.records) as history, progress(work.total_steps) as bar:
         tracker = start_tracker(e, folder, cfg, resumed=known is not None)
 
@@ -117,8 +117,8 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
         description
         | {"status": "diverged" if diverged else "completed", "error": None}
         | {"rungs": rungs}
-        | result.exponents(rungs)
-        | {"regimes": result.regimes(rungs)}
+        | summary.exponents(rungs)
+        | {"regimes": summary.regimes(rungs)}
         | {"seconds": at.seconds, "compile_seconds": compile_seconds()}
         | {"devices": len(grid.devices)}
         | extra

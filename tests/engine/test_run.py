@@ -1,10 +1,13 @@
 """The loop: devices, phases, divergence, and that a replica is what a run of its own would be."""
 
+import dataclasses
+
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from toydepth.engine import Checkpoints, Progress, layout, prepare_job, run
-from toydepth.toy import depth_problem
+from toydepth.toy import Purpose, depth_problem
 
 SMALL = {
     "teacher": {"depth": 6},
@@ -22,11 +25,11 @@ def merged(changes):
     return out
 
 
-def trained(e, folder, devices=1):
+def trained(e, folder, devices=1, problem=None):
     """The outcome of every rung, and every measurement."""
     records = []
     grid = layout(devices, replicas=e.replicas, batch=e.train.batch_size)
-    job = prepare_job(e, depth_problem(e), grid)
+    job = prepare_job(e, problem or depth_problem(e), grid)
     checkpoints = Checkpoints(folder)
     at = run(job, checkpoints, Progress(), record=records.append, show=lambda *_: None)
     checkpoints.close()
@@ -71,28 +74,32 @@ def test_replicas_and_temperatures_train_as_runs_of_their_own(make, tmp_path):
             np.testing.assert_allclose(losses(cell), losses(alone), rtol=1e-4)
 
 
-def test_a_rung_that_diverges_is_marked_and_the_others_stand(make, tmp_path):
-    # The rate overflows float32 at depth 4, while depth 2 keeps a rate of zero.
-    e = make(
-        merged(
-            {
-                "train": {"method": "scratch"},
-                "optimizer": {"learning_rate": 1e3, "depth_exponent": 0.0},
-            }
-        )
-    )
-    rungs, records = trained(e, tmp_path)
-    assert {r["status"] for r in rungs} == {"diverged"}
-    first = min(r["diverged_step"] for r in rungs)
-    assert 0 < first < 30
-    last = max(r["step"] for r in records)
-    assert last <= 10 * (max(r["diverged_step"] for r in rungs) // 10 + 1)  # it stopped there
+@pytest.mark.parametrize("method", ["scratch", "continuation"])
+def test_a_rung_that_diverges_is_marked_and_the_others_stand(make, tmp_path, method):
+    def breaks_at_depth_4(params, *rest):
+        loss = problem.loss(params, *rest)
+        moved = jnp.abs(params["layers"]["w_out"][...]).max()
+        deep = params["layers"]["w_in"].shape[0] == 4
+        return jnp.where(deep & (moved > 0.02), jnp.nan, loss)
+
+    e = make(merged({"student": {"depth": [2, 4, 8]}, "train": {"method": method}}))
+    problem = depth_problem(e)
+    whole, _ = trained(e, tmp_path / "whole")
+    broken = dataclasses.replace(problem, loss=breaks_at_depth_4)
+    rungs, records = trained(e, tmp_path / "broken", problem=broken)
+
+    by_depth = {r["depth"]: r for r in rungs}
+    assert [by_depth[d]["status"] for d in (2, 4, 8)] == ["completed", "diverged", "completed"]
+    assert by_depth[2]["loss"] == whole[0]["loss"]
+    assert by_depth[4]["loss"] is None
+    bad = by_depth[4]["diverged_step"]
+    assert 0 < bad < 30
+    assert max(r["step"] for r in records if r["depth"] == 4) == 10 * (bad // 10 + 1)
+    assert np.isfinite(by_depth[8]["loss"])
 
 
 def test_the_stream_is_the_same_however_many_rows_a_device_draws(make):
     problem = depth_problem(make(SMALL))
-    from toydepth.toy import Purpose
-
     whole = problem.inputs(Purpose.TRAIN, 3, np.arange(32))
     parts = [problem.inputs(Purpose.TRAIN, 3, np.arange(i, i + 4)) for i in range(0, 32, 4)]
     np.testing.assert_array_equal(whole, np.concatenate(parts))

@@ -26,14 +26,10 @@ class Checkpoints:
         )
 
     def save(self, step: int, checkpoint: Checkpoint) -> None:
-        self._manager.save(
-            step,
-            args=ocp.args.Composite(
-                progress=ocp.args.JsonSave(checkpoint.progress),
-                rungs=ocp.args.StandardSave(checkpoint.rungs),
-            ),
-            force=True,
-        )
+        items = {"progress": ocp.args.JsonSave(checkpoint.progress)}
+        if checkpoint.rungs:  # Orbax refuses an empty tree, which is what a diverged ladder leaves
+            items["rungs"] = ocp.args.StandardSave(checkpoint.rungs)
+        self._manager.save(step, args=ocp.args.Composite(**items), force=True)
 
     def progress(self) -> dict[str, Any] | None:
         """Where the last complete checkpoint was, or None if there is none."""

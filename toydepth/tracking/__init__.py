@@ -8,7 +8,7 @@
 This room speaks of sizes and rungs; what a size counts is the caller's business.
 """
 
-from toydepth.tracking.run_folder import History, read_history, versions, write_json
+from toydepth.tracking.run_folder import History, read_history, versions, write_json, write_whole
 from toydepth.tracking.terminal import progress
 from toydepth.tracking.wandb_tracker import NoTracker, Tracker, start_wandb
 
@@ -21,4 +21,5 @@ __all__ = [
     "start_wandb",
     "versions",
     "write_json",
+    "write_whole",
 ]

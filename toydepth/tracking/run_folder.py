@@ -83,25 +83,22 @@ def read_history(folder: str | Path) -> list[dict[str, Any]]:
     return records
 
 
-def write_json(path: str | Path, obj: Any) -> None:
-    """Write `obj` to `path` as JSON, all of it or nothing.
+def write_whole(path: str | Path, content: bytes) -> None:
+    """Write a file, all of it or nothing.
 
     Whoever reads the file sees the old content or the new one, never half of either.
-    Non-finite floats become null; NumPy scalars and arrays become numbers and lists.
 
     Raises:
-        TypeError: something in `obj` has no JSON form. The old file stays as it was.
         OSError: the folder cannot be written. The old file stays as it was.
     """
     path = Path(path)
-    text = _dumps(obj, indent=2) + "\n"
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        # mkstemp is private to its owner; give the result the usual permissions instead.
+        # mkstemp is private to its owner; give the file the usual permissions instead.
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(temporary, 0o666 & ~umask)
@@ -109,6 +106,18 @@ def write_json(path: str | Path, obj: Any) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def write_json(path: str | Path, obj: Any) -> None:
+    """Write `obj` to `path` as JSON, all of it or nothing.
+
+    Non-finite floats become null; NumPy scalars and arrays become numbers and lists.
+
+    Raises:
+        TypeError: something in `obj` has no JSON form. The old file stays as it was.
+        OSError: the folder cannot be written. The old file stays as it was.
+    """
+    write_whole(path, (_dumps(obj, indent=2) + "\n").encode())
 
 
 def versions() -> dict[str, str | None]:

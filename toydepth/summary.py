@@ -1,10 +1,12 @@
 """What a finished job says of itself: the contents of `result.json`."""
 
+from dataclasses import asdict, astuple
 from typing import Any
 
 from toydepth import config
 from toydepth.config import Experiment
-from toydepth.scaling import fit_power_law, local_alpha
+from toydepth.regimes import columns, fit_points
+from toydepth.scaling import local_alpha
 
 
 def describe(e: Experiment) -> dict[str, Any]:
@@ -33,35 +35,16 @@ def exponents(rungs: list[dict[str, Any]]) -> dict[str, Any]:
     Replicas share the exponent and keep a coefficient each. Alpha is null, with the reason
     beside it, for fewer than three depths or for several temperatures.
     """
-    kept = [r for r in rungs if r["status"] == "completed"]
-    depths = [r["depth"] for r in kept]
-    if len({r["temperature"] for r in kept}) > 1:
-        return {
-            "alpha": None,
-            "alpha_reason": "several temperatures: each is a regime of its own",
-            "local_alpha": [],
-        }
-    if len(set(depths)) < 2:
-        reason = "fewer than three depths were trained to the end"
+    points = [r | {"teacher_seed": r["replica"]} for r in rungs if r["loss"]]
+    if len({r["temperature"] for r in points}) > 1:
+        reason = "several temperatures: each is a regime of its own"
         return {"alpha": None, "alpha_reason": reason, "local_alpha": []}
-    losses, stderr = [r["loss"] for r in kept], [r["loss_stderr"] for r in kept]
-    fit = fit_power_law(depths, losses, stderr, groups=[r["replica"] for r in kept])
-    local = local_alpha(depths, losses, stderr)
-    alpha = fit.alpha
-    interval = len(set(depths)) >= 3
+    law, reason = fit_points(points)
+    local = local_alpha(*astuple(columns(points))) if points else []
     return {
-        "alpha": {
-            "value": alpha.value,
-            "stderr": alpha.stderr,
-            "low": alpha.low,
-            "high": alpha.high,
-        }
-        if interval
-        else None,
-        "alpha_reason": fit.reason,
-        "local_alpha": [
-            {"start": a.start, "stop": a.stop, "value": a.value, "stderr": a.stderr} for a in local
-        ],
+        "alpha": asdict(law.alpha) if law else None,
+        "alpha_reason": reason,
+        "local_alpha": [asdict(pair) for pair in local],
     }
 
 
