@@ -23,7 +23,8 @@ mkdir -p "$$folder"
 
 train() {
     teacher=$$1
-    exec "$$PYTHON" -m toydepth.train experiment=quickstart teacher="$$teacher" \
+    # NPROC keeps XLA's thread pool to the one core, so that the two runs do not fight.
+    NPROC=1 exec "$$PYTHON" -m toydepth.train experiment=quickstart teacher="$$teacher" \
         parallel.devices=1 tracker=none hydra.run.dir="$$folder/$$teacher"
 }
 

@@ -3,10 +3,15 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 os.environ["WANDB_MODE"] = "offline"
+# Compiled programs are kept between tests, and between runs of the tests.
+os.environ.setdefault(
+    "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "compiled")
+)
 
 from toydepth import config  # noqa: E402
 from toydepth.engine import prepare_devices  # noqa: E402

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import jax
 import numpy as np
+import platformdirs
 from jaxtyping import PyTree
 
 AXIS = "devices"  # the name of the mapped axis in every program
@@ -15,12 +16,18 @@ def prepare_devices(devices: int | None) -> None:
     """Sets JAX up, once in a process: what a first job got, the next ones find.
 
     A CPU becomes as many virtual devices as it has cores, or as are asked for. Matrix products
-    are done in full float32 everywhere, so that a GPU gives the numbers of a CPU.
+    are done in full float32 everywhere, so that a GPU gives the numbers of a CPU. What has been
+    compiled is kept in the user's cache folder, for the next process with the same shapes.
     """
     if _compilations:
         return
     jax.config.update("jax_default_matmul_precision", "highest")
     jax.config.update("jax_num_cpu_devices", devices or len(os.sched_getaffinity(0)))
+    if jax.config.jax_compilation_cache_dir is None:  # JAX_COMPILATION_CACHE_DIR is the user's
+        cache = platformdirs.user_cache_path("toydepth") / "compiled"
+        jax.config.update("jax_compilation_cache_dir", str(cache))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
     _compilations.append(0.0)
     jax.monitoring.register_event_duration_secs_listener(
         lambda event, seconds, **_: _compilations.append(seconds if event in _COMPILING else 0.0)

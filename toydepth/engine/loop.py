@@ -7,6 +7,7 @@ It speaks of rungs and sizes only. Numbers leave through `record` (one call a me
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 import jax
@@ -29,6 +30,7 @@ class Progress:
 
     Attributes:
       phase, step: the phase, and the steps of it that are done.
+      concluded: whether its rungs have been tested and written down.
       total_step: steps of the whole job that are done.
       records: measurements made; a resumed run drops what came after its checkpoint.
       seconds: spent training, over all the times the job was started.
@@ -38,6 +40,7 @@ class Progress:
 
     phase: int = 0
     step: int = 0
+    concluded: bool = False
     total_step: int = 0
     records: int = 0
     seconds: float = 0.0
@@ -89,10 +92,11 @@ def run(
     loop = _Loop(job, checkpoints, progress, record, show)
     rungs = loop.restore() if progress.total_step else loop.start(previous=())
     while True:
-        rungs = loop.finish_phase(rungs)
+        if not progress.concluded:
+            rungs = loop.finish_phase(rungs)
         if progress.phase + 1 == len(job.phases):
             return progress
-        progress.phase, progress.step = progress.phase + 1, 0
+        progress.phase, progress.step, progress.concluded = progress.phase + 1, 0, False
         rungs = loop.start(previous=rungs)
 
 
@@ -150,6 +154,7 @@ class _Loop:
                     self.save(rungs)
         if progress.alive:
             self.finish(self.test(rungs))
+        progress.concluded = True
         self.save(rungs)
         return rungs
 
@@ -209,7 +214,7 @@ class _Loop:
         """Writes a rung's outcome down, once: what diverged first stays so."""
         entry = self.name(size, cell) | {"reported": self.phase.reported}
         if not any(entry.items() <= rung.items() for rung in self.progress.rungs):
-            params = jax.tree.leaves(self.job.problem.start(size))
+            params = jax.tree.leaves(jax.eval_shape(partial(self.job.problem.start, size)))
             entry |= {"steps": self.progress.step, "parameters": sum(p.size for p in params)}
             empty = {"loss": None, "loss_stderr": None, "converged": None, "diverged_step": None}
             self.progress.rungs.append(entry | empty | outcome)

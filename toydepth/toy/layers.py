@@ -1,9 +1,11 @@
 """The layer of arXiv 2602.05970, appendix C: h <- h + relu(rms(h) W_in + b)^2 W_out."""
 
+import math
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Key
 
 EPS = float(jnp.finfo(jnp.float32).eps)
@@ -32,11 +34,12 @@ def mlp(weights: Mlp, h: Float[Array, "batch width"]) -> Float[Array, "batch wid
 def uniform_mlp(key: Key[Array, ""], width: int, depth: int) -> Mlp:
     """Weights of `depth` layers: W_in, b ~ U(+-1/sqrt(m)), W_out ~ U(+-1/sqrt(4m))."""
     hidden = EXPANSION * width
-
-    def draw(index, fan_in, *shape):
-        bound = fan_in**-0.5
-        return jax.random.uniform(
-            jax.random.fold_in(key, index), (depth, *shape), minval=-bound, maxval=bound
-        )
-
-    return Mlp(draw(0, width, width, hidden), draw(1, width, hidden), draw(2, hidden, hidden, width))
+    shapes = Mlp((width, hidden), (hidden,), (hidden, width))
+    sizes = [math.prod(shape) for shape in shapes]
+    # One draw for all three: the generator takes longer to compile than to run.
+    drawn = jax.random.uniform(key, (depth, sum(sizes)), minval=-1.0)
+    w_in, b_in, w_out = (
+        flat.reshape(depth, *shape)
+        for flat, shape in zip(jnp.split(drawn, np.cumsum(sizes)[:-1], axis=1), shapes, strict=True)
+    )
+    return Mlp(w_in * width**-0.5, b_in * width**-0.5, w_out * hidden**-0.5)

@@ -1,0 +1,231 @@
+"""The commands as a person types them: a ladder, a multirun, resume, and every refusal."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+QUICK = [
+    "teacher.depth=6",
+    "student.width=8",
+    "train.batch_size=32",
+    "train.steps=40",
+    "train.tests=2",
+    "engine.chunk=10",
+    "tracker=none",
+    "parallel.devices=1",
+]
+
+
+def result(folder):
+    return json.loads((folder / "result.json").read_text())
+
+
+def history(folder):
+    return [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
+
+
+def numbers(found):
+    """What a run found, without what differs from one start to the next."""
+    return {k: found[k] for k in ("status", "rungs", "alpha", "local_alpha", "regimes")}
+
+
+def test_a_ladder(command, tmp_path):
+    done = command("teacher=shared", "student.depth=[6,2,3]", *QUICK, "hydra.run.dir=run")
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+    found = result(tmp_path / "run")
+    assert found["schema"] == 1 and found["status"] == "completed"
+    assert found["teacher"] == {"kind": "shared", "depth": 6, "width": 8, "seed": 0}
+    assert [r["depth"] for r in found["rungs"]] == [2, 3, 6]
+    assert all(r["loss"] > 0 and r["loss_stderr"] > 0 and r["steps"] == 40 for r in found["rungs"])
+    assert found["rungs"][0]["parameters"] == 2 * (8 * 32 + 32 + 32 * 8)
+    assert found["alpha"]["low"] < found["alpha"]["value"] < found["alpha"]["high"]
+    assert [(a["start"], a["stop"]) for a in found["local_alpha"]] == [(2, 3), (3, 6)]
+    assert found["versions"]["jax"] and found["seconds"] > 0
+    lines = history(tmp_path / "run")
+    assert [line["depth"] for line in lines if line["kind"] == "test"] == [2, 2, 3, 3, 6, 6]
+    report = json.loads((tmp_path / "run" / "report.json").read_text())
+    assert report["regimes"][0]["alpha"]["value"] == pytest.approx(found["alpha"]["value"])
+    assert (tmp_path / "run" / report["figures"]["loss_against_depth"]).stat().st_size > 10_000
+
+
+def test_one_depth_is_reached_through_a_ramp_and_outputs_go_where_they_are_looked_for(
+    command, tmp_path
+):
+    done = command("student.depth=8", *QUICK)
+    assert done.returncode == 0, done.stderr
+    (folder,) = tmp_path.glob("outputs/*/*-shared")
+    found = result(folder)
+    assert [r["depth"] for r in found["rungs"]] == [8]
+    assert found["alpha"] is None and "three" in found["alpha_reason"]
+    assert sorted({line["depth"] for line in history(folder)}) == [2, 4, 8]
+    scratch = command("student.depth=8", "train.method=scratch", *QUICK, "hydra.run.dir=scratch")
+    assert scratch.returncode == 0, scratch.stderr
+    assert {line["depth"] for line in history(tmp_path / "scratch")} == {8}
+
+
+def test_a_multirun_gathers_its_jobs_and_names_the_one_that_diverged(command, tmp_path):
+    sweep = ["-m", "teacher=shared,independent", "student.depth=2,3,6", *QUICK]
+    done = command(*sweep, "hydra.sweep.dir=sweep")
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "sweep" / "report.json").read_text())
+    assert [r["teacher"]["kind"] for r in report["regimes"]] == ["shared", "independent"]
+    assert all(r["depths"] == [2, 3, 6] and r["alpha"] for r in report["regimes"])
+    assert report["unfinished"] == []
+    assert "loss_against_depth.png" in done.stdout and "95 % interval" in done.stdout
+    assert done.stderr.count("job ") == 6
+
+    # A job is spoiled, and the sweep's own command with resume=true mends it alone.
+    spoiled = tmp_path / "sweep" / "3" / "result.json"
+    kept = (tmp_path / "sweep" / "0" / "result.json").stat().st_mtime_ns
+    before = numbers(result(spoiled.parent))
+    spoiled.write_text(json.dumps({"schema": 1, "status": "failed", "error": "pulled out"}))
+    again = command(*sweep, "hydra.sweep.dir=sweep", "resume=true")
+    assert again.returncode == 0, again.stderr
+    assert numbers(result(spoiled.parent)) == before
+    assert (tmp_path / "sweep" / "0" / "result.json").stat().st_mtime_ns == kept
+    assert again.stderr.count("completed already") == 5
+
+    # The same jobs by way of the report, and one of them gone.
+    spoiled.unlink()
+    reported = command("sweep", "output=elsewhere", verb="report")
+    assert reported.returncode == 0, reported.stderr
+    assert "unfinished: ../sweep/3" in reported.stdout
+
+
+def test_a_diverged_rung_ends_with_status_3_and_a_result(command, tmp_path):
+    args = ["student.depth=[2,3,6]", *QUICK, "optimizer.learning_rate=1e12", "hydra.run.dir=run"]
+    done = command(*args)
+    assert done.returncode == 3, done.stderr
+    found = result(tmp_path / "run")
+    assert found["status"] == "diverged"
+    assert [r["status"] for r in found["rungs"]] == ["diverged"] * 3
+    assert all(0 < r["diverged_step"] < 40 and r["loss"] is None for r in found["rungs"])
+
+
+def test_a_killed_run_resumes_to_the_same_numbers(command, tmp_path):
+    ladder = ["student.depth=[2,4]", *QUICK, "train.steps=200", "engine.checkpoint_seconds=0"]
+    whole = command(*ladder, "hydra.run.dir=whole")
+    assert whole.returncode == 0, whole.stderr
+
+    arguments = [sys.executable, "-m", "toydepth.train", *ladder, "hydra.run.dir=cut"]
+    process = subprocess.Popen(arguments, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    lines = tmp_path / "cut" / "history.jsonl"
+    deadline = time.monotonic() + 200
+    while time.monotonic() < deadline:  # into the second rung
+        if lines.exists() and '"depth": 4' in lines.read_text():
+            break
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (tmp_path / "cut" / "result.json").exists()
+
+    again = command(*ladder, "hydra.run.dir=cut", "resume=true")
+    assert again.returncode == 0, again.stderr
+    assert "going on from step" in again.stderr
+    assert numbers(result(tmp_path / "cut")) == numbers(result(tmp_path / "whole"))
+    timeless = [
+        [{k: v for k, v in line.items() if k not in ("seconds", "time")} for line in history(f)]
+        for f in (tmp_path / "cut", tmp_path / "whole")
+    ]
+    assert timeless[0] == timeless[1]
+
+    third = command(*ladder, "hydra.run.dir=cut", "resume=true")
+    assert third.returncode == 0 and "completed already" in third.stderr
+    other = command(*ladder, "hydra.run.dir=cut", "resume=true", "train.steps=201")
+    assert other.returncode == 2
+    assert "train.steps=[200], not [201]" in other.stderr
+    over = command(*ladder, "hydra.run.dir=cut")
+    assert over.returncode == 2 and "resume=true" in over.stderr
+
+
+REFUSED = {  # the command's words: what the line must name
+    "student.depth=0": "student.depth=0",
+    "student.depth=-3": "student.depth=-3",
+    "student.depth=[3,3]": "student.depth=[3, 3]",
+    "student.depth=[]": "student.depth=[]",
+    "student.depth=1.5": "student.depth=1.5",
+    "student.depth=true": "student.depth=true",
+    "student.depth=3,6": "-m",
+    "student.dept=3": "student.depth",
+    "student.depth=[3": "student.depth=[3",
+    "objective=kl target.temperature=0": "target.temperature=0",
+    "objective=kl target.temperature=-1": "target.temperature=-1",
+    "objective=kl target.temperature=nan": "target.temperature=nan",
+    "objective=kl target.temperature=inf": "target.temperature=inf",
+    "objective=mse target.temperature=0.1": "target.temperature=0.1",
+    "objective.head=frozen": "objective.head=frozen",
+    "teacher=smooth": "independent, shared",
+    "experiment=fig99": "fig5",
+    "train.batch_size=7 parallel.devices=2": "train.batch_size=7",
+    "parallel.devices=0": "parallel.devices=0",
+    "train.steps=0": "train.steps=0",
+    "train.steps=[5,5] student.depth=[2,3,4]": "train.steps=[5, 5]",
+    "hydra.run.dir=/proc/no/run": "/proc/no/run",
+    "resume=nowhere": "resume=nowhere",
+    "+extra=1": "extra=1",
+    "~seed": "seed",
+    "hydra.callbacks.gather._target_=os.system": "_target_",
+    "seed=9999999999999": "seed=9999999999999",
+    "teacher={kind:shared,rho:1}": "teacher",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_is_not_allowed_is_one_line_and_status_2(words, monkeypatch, tmp_path, capsys):
+    """In this process, since the check comes before Hydra and before any device work."""
+    from toydepth import train
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["train", *words.split()])
+    with pytest.raises(SystemExit) as exit:
+        train.main()
+    assert exit.value.code == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1
+    assert err.startswith("toydepth.train: ") and REFUSED[words] in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_refusal_is_a_command_s_too(command, tmp_path):
+    done = command("student.depth=0")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    swept = command("-m", "student.depth=2,0", *QUICK)
+    assert swept.returncode == 2 and "student.depth=0" in swept.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_and_cfg_show_every_setting(command):
+    from toydepth import config
+
+    told, composed = command("--help"), command("--cfg", "job", "student.depth=[3,6]")
+    assert told.returncode == composed.returncode == 0
+    for name, *_ in config.meanings():
+        assert f"  {name}=" in told.stdout
+        assert f"{name.split('.')[-1]}:" in composed.stdout
+
+
+@pytest.mark.parametrize("name", ["fig3b", "fig4", "fig5", "midpoint", "teacher24", "quickstart"])
+def test_presets_compose(name):
+    from toydepth.cli import read_command
+
+    command = read_command([f"experiment={name}"])
+    e = command.jobs[0]
+    if name == "quickstart":
+        assert not command.multirun and e.student.depth == (3, 6, 12, 24)
+        return
+    assert [job.teacher.kind for job in command.jobs] == ["shared", "independent"]
+    assert (e.student.width, e.train.batch_size, e.replicas) == (32, 1024, 3)
+    assert (e.teacher.depth, e.train.method) == (24 if name == "teacher24" else 128, "scratch")
+    steps = {"fig3b": 40_000, "teacher24": 40_000}.get(name, 80_000)
+    assert e.train.steps == (steps,)
+    assert len(e.target.temperature) == (16 if name in ("fig3b", "fig4") else 1)
+    rate = e.optimizer.learning_rate * 16**-e.optimizer.depth_exponent
+    assert rate == pytest.approx({"fig3b": 6e-4, "fig4": 6e-4}.get(name, 3e-4))
+    only = read_command([f"experiment={name}", "teacher=shared", "replicas=1"])
+    assert [job.teacher.kind for job in only.jobs] == ["shared"]
