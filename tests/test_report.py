@@ -267,7 +267,8 @@ def test_convergence_is_in_the_verdict(tmp_path):
     [
         (0.8, 1.2, "consistent with averaging (1), not with discretisation (3)"),
         (2.5, 3.5, "consistent with discretisation (3), not with averaging (1)"),
-        (1.5, 2.5, "between the two: excludes 1 and 3"),
+        (1.4, 2.5, "between the two, nearer averaging (1): excludes 1 and 3"),
+        (2.75, 2.93, "between the two, nearer discretisation (3): excludes 1 and 3"),
         (0.5, 3.5, "interval too wide to tell"),
         (-0.5, 1.5, "interval too wide to tell"),
         (3.5, 4.0, "above both: excludes 1 and 3"),

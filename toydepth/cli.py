@@ -80,7 +80,9 @@ def read_command(arguments: Sequence[str]) -> Command:
     given = {o.key_or_group for o in parsed}
     with initialize_config_dir(str(CONF.absolute()), version_base="1.3"):
         # A sweep in one line (experiment=fig5) is Hydra's sweeper with parameters of its own.
-        base = _compose([t for t, o in zip(texts, parsed, strict=True) if not o.is_sweep_override()])
+        base = _compose(
+            [t for t, o in zip(texts, parsed, strict=True) if not o.is_sweep_override()]
+        )
         multirun = args.multirun or str(base.hydra.mode) == "RunMode.MULTIRUN"
         if not multirun:
             for override in parsed:
@@ -109,7 +111,10 @@ def help_text(usage: str) -> str:
     lines += ["", "Settings (NAME=VALUE), their defaults, and what they may be:"]
     for name, default, meaning, allowed in config.meanings():
         lines.append(f"  {name}={config.show(default)}\n      {meaning}; {allowed}")
-    lines += ["", "`--cfg job` shows the composed configuration; `--hydra-help`, Hydra's own flags."]
+    lines += [
+        "",
+        "`--cfg job` shows the composed configuration; `--hydra-help`, Hydra's own flags.",
+    ]
     return "\n".join(lines)
 
 
@@ -124,8 +129,6 @@ def launch(task: Callable[[DictConfig], Any], command: Command) -> None:
 
 def main(task: Callable[[DictConfig], Any]) -> None:
     """Hydra's own entry point, on what `sys.argv` says."""
-    import hydra
-
     import hydra
 
     GlobalHydra.instance().clear()
@@ -143,7 +146,9 @@ def _parse(text: str) -> Override:
 def _check_override(override: Override) -> None:
     """Refuses names that do not exist, and any way to have Hydra call code of the user's naming."""
     name, value = override.key_or_group, _value_of(override)
-    if "_target_" in (override.input_line or "") or name.startswith(("hydra.callbacks", "hydra/callbacks")):
+    if "_target_" in (override.input_line or "") or name.startswith(
+        ("hydra.callbacks", "hydra/callbacks")
+    ):
         raise SettingError(name, value, "code is not named on the command line")
     if name.startswith(("hydra.", "hydra/")):
         return
@@ -152,7 +157,9 @@ def _check_override(override: Override) -> None:
     group = CONF / name
     if "." not in name and group.is_dir():
         options = sorted(p.stem for p in group.glob("*.yaml") if not p.stem.startswith("_"))
-        values = list(override.sweep_iterator()) if override.is_sweep_override() else [override.value()]
+        values = (
+            list(override.sweep_iterator()) if override.is_sweep_override() else [override.value()]
+        )
         for chosen in values:
             if chosen not in options and not (name == "experiment" and chosen is None):
                 raise SettingError(name, chosen, f"one of {', '.join(options)}")

@@ -164,7 +164,9 @@ class Train:
         "each rung from the one below it, or all from zero at once",
     )
     steps: tuple[int, ...] = setting(
-        5_000, several(whole(1, 10**9), distinct=False), "updates of a rung; a list gives each rung its own"
+        5_000,
+        several(whole(1, 10**9), distinct=False),
+        "updates of a rung; a list gives each rung its own",
     )
     batch_size: int = setting(256, whole(1, 10**7), "fresh inputs of each step")
     test_batches: int = setting(10, whole(2, 10_000), "fresh batches of the test loss")
@@ -239,9 +241,7 @@ FREE_ON_RESUME = ("resume", "engine.checkpoint_seconds", "parallel", "tracker")
 
 def defaults(schema: type = Experiment) -> dict[str, Any]:
     """The default configuration as plain nested data, for Hydra to compose on."""
-    return {
-        f.name: defaults(f.type) if is_dataclass(f.type) else f.default for f in fields(schema)
-    }
+    return {f.name: defaults(f.type) if is_dataclass(f.type) else f.default for f in fields(schema)}
 
 
 def experiment(cfg: Mapping[str, Any]) -> Experiment:
@@ -292,7 +292,9 @@ def _check_together(e: Experiment) -> None:
         value = getattr(e.objective, named)
         raise SettingError(f"objective.{named}", value, "objective=mse has no head")
     if not is_kl and e.target.temperature != (1.0,):
-        value = list(e.target.temperature) if len(e.target.temperature) > 1 else e.target.temperature[0]
+        value = (
+            list(e.target.temperature) if len(e.target.temperature) > 1 else e.target.temperature[0]
+        )
         raise SettingError("target.temperature", value, "objective=mse has none; leave it at 1.0")
     steps = e.train.steps
     if len(steps) > 1:
@@ -336,9 +338,7 @@ def _flatten(node: Any, prefix: str):
             yield f"{prefix}{f.name}", list(value) if isinstance(value, tuple) else value
 
 
-def meanings(
-    schema: type = Experiment, prefix: str = ""
-) -> Iterable[tuple[str, Any, str, str]]:
+def meanings(schema: type = Experiment, prefix: str = "") -> Iterable[tuple[str, Any, str, str]]:
     """(name, default, meaning, what it may be) of every setting, for `--help`."""
     for f in fields(schema):
         if is_dataclass(f.type):

@@ -351,7 +351,9 @@ def _against(low: float, high: float) -> str:
     if low > DISCRETISATION:
         return "above both: excludes 1 and 3"
     if low > AVERAGING:
-        return "between the two: excludes 1 and 3"
+        middle = (low + high) / 2
+        near = "nearer discretisation (3)" if middle > 2 else "nearer averaging (1)"
+        return f"between the two, {near}: excludes 1 and 3"
     if high < 0:
         return "the loss rises with depth: excludes 1 and 3"
     return "below both: excludes 1 and 3"

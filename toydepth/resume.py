@@ -44,7 +44,7 @@ def resolve(command: Command) -> Command:
 
 
 def finished(folder: Path, e: Experiment) -> dict[str, Any] | None:
-    """The result of a job that is done, if `resume` finds one in its folder; a failed one is not."""
+    """The result of a job that `resume` finds done in its folder; a failed one is not."""
     path = folder / "result.json"
     if e.resume is False or not path.is_file():
         return None

@@ -24,7 +24,9 @@ def describe(e: Experiment) -> dict[str, Any]:
         "student": {"block": e.student.block, "width": e.student.width},
         "objective": e.objective.kind,
         "head": e.objective.head,
-        "temperature": (temperatures[0] if len(temperatures) == 1 else temperatures) if kl else None,
+        "temperature": (temperatures[0] if len(temperatures) == 1 else temperatures)
+        if kl
+        else None,
         "settings": config.settings(e),
     }
 
@@ -55,6 +57,8 @@ def regimes(rungs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     )
     return [
         {"replica": replica, "temperature": temperature}
-        | exponents([r for r in rungs if (r["replica"], r["temperature"]) == (replica, temperature)])
+        | exponents(
+            [r for r in rungs if (r["replica"], r["temperature"]) == (replica, temperature)]
+        )
         for replica, temperature in cells
     ]

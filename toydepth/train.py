@@ -62,24 +62,21 @@ def job(cfg: DictConfig) -> None:
     extra = {"experiment": hydra.runtime.choices.get("experiment"), "versions": versions()}
     try:
         result = run(e, folder, plain, extra)
+        if str(hydra.mode) == "RunMode.RUN":
+            from toydepth.report import build_report, print_report
+
+            print_report(build_report([folder], folder))
+        else:
+            print(f"job {hydra.job.num}: {sentence(result)} -> {folder}", file=sys.stderr)
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         print(f"toydepth.train: {folder} failed: {reason}", file=sys.stderr)
         failed = {"status": "failed", "error": reason, "rungs": [], "alpha": None}
         write_json(folder / "result.json", describe(e) | failed | extra)
-        return
-    if str(hydra.mode) == "RunMode.RUN":
-        from toydepth.report import build_report, print_report
-
-        print_report(build_report([folder], folder))
-    else:
-        print(f"job {hydra.job.num}: {sentence(result)} -> {folder}", file=sys.stderr)
 
 
 def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
     """Trains one ladder in its folder, from its last checkpoint if it has one."""
-    from dataclasses import asdict
-
     from toydepth import summary
     from toydepth.engine import (
         Checkpoints,
@@ -94,6 +91,7 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
     from toydepth.tracking import History, progress, write_json
 
     prepare_devices(e.parallel.devices)
+    compiled = compile_seconds()
     checkpoints = Checkpoints(folder)
     known = checkpoints.progress()
     at = Progress(**known) if known else Progress()
@@ -119,7 +117,7 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
         | {"rungs": rungs}
         | summary.exponents(rungs)
         | {"regimes": summary.regimes(rungs)}
-        | {"seconds": at.seconds, "compile_seconds": compile_seconds()}
+        | {"seconds": at.seconds, "compile_seconds": compile_seconds() - compiled}
         | {"devices": len(grid.devices)}
         | extra
     )
@@ -171,7 +169,9 @@ def check_writable(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise SettingError("hydra.run.dir", folder, f"cannot write there: {error.strerror}") from None
+        raise SettingError(
+            "hydra.run.dir", folder, f"cannot write there: {error.strerror}"
+        ) from None
     if not existed:
         folder.rmdir()  # Hydra makes it, when the job starts
 
@@ -194,7 +194,8 @@ def sentence(result: dict[str, Any]) -> str:
         f"{r['depth']}: {r['loss']:.3g}" if r["loss"] is not None else f"{r['depth']}: diverged"
         for r in result["rungs"][:8]
     )
-    return f"{teacher['kind']} teacher, seed {teacher['seed']}, {result['status']}; loss at depth {losses}"
+    who = f"{teacher['kind']} teacher, seed {teacher['seed']}"
+    return f"{who}, {result['status']}; loss at depth {losses}"
 
 
 if __name__ == "__main__":

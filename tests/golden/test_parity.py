@@ -30,7 +30,7 @@ CASES = {
 
 
 def load(name):
-    """The file's arrays, nested by the slashes in their names, and the experiment they belong to."""
+    """The experiment a file belongs to, and its arrays, nested by the slashes in their names."""
     with np.load(GOLDEN / f"{name}.npz") as file:
         arrays = {key: jnp.asarray(file[key]) for key in file.files}
     objective, block, (rate, exponent), schedule = CASES[name]

@@ -37,9 +37,7 @@ def student(block, depth, vocabulary=None):
     params = nnx.state(model, nnx.Param)
     leaves, structure = jax.tree.flatten(params)
     keys = jax.random.split(jax.random.key(1), len(leaves))
-    moved = [
-        x + 0.2 * jax.random.normal(k, x.shape) for x, k in zip(leaves, keys, strict=True)
-    ]
+    moved = [x + 0.2 * jax.random.normal(k, x.shape) for x, k in zip(leaves, keys, strict=True)]
     return nnx.merge(nnx.graphdef(model), jax.tree.unflatten(structure, moved))
 
 
@@ -48,7 +46,9 @@ def test_forward_is_the_formula(block):
     model = student(block, 5)
     x = jax.random.normal(jax.random.key(2), (7, 6))
     weights = jax.tree.map(np.float64, nnx.to_pure_dict(nnx.state(model, nnx.Param)))
-    np.testing.assert_allclose(model(x), oracle(block, weights, np.float64(x), 5), rtol=2e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        model(x), oracle(block, weights, np.float64(x), 5), rtol=2e-5, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("block", BLOCKS)

@@ -85,3 +85,13 @@ def test_the_rate_leaves_out_compilation():
 def test_clock():
     assert [clock(seconds) for seconds in (-1, 5, 65)] == ["0:00", "0:05", "1:05"]
     assert [clock(seconds) for seconds in (3600, 36061)] == ["1:00:00", "10:01:01"]
+
+
+def test_time_left_is_told_from_the_share_of_the_work(monkeypatch, capsys):
+    now = iter([float(second) for second in range(100) for _ in range(2)])
+    monkeypatch.setattr("toydepth.tracking.terminal.time.monotonic", lambda: next(now))
+    with progress(100, plain=True) as bar:
+        for step in range(0, 60, 10):  # half of the steps are a tenth of the work
+            bar.update(step, "rung 1/2", 0.5, share=step / 500)
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "10 steps/s" in last and "0:45 left" in last

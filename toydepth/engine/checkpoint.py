@@ -1,4 +1,4 @@
-"""Checkpoints of a run, by Orbax: saved in the background, complete or absent, the last two kept."""
+"""Checkpoints by Orbax: saved in the background, complete or absent, the last two kept."""
 
 import logging
 from pathlib import Path

@@ -81,13 +81,14 @@ def run(
     progress: Progress,
     *,
     record: Callable[[dict[str, Any]], None],
-    show: Callable[[int, str, float | None], None],
+    show: Callable[[int, str, float, float], None],
 ) -> Progress:
     """Trains every phase from `progress` on, and returns the progress at the end.
 
     Args:
       record: takes each measurement as it is made.
-      show: takes the steps done of the whole job, what is being done, and the latest loss.
+      show: takes the steps done of the whole job, what is being done, the latest loss, and the
+        share of the work that is done.
     """
     loop = _Loop(job, checkpoints, progress, record, show)
     rungs = loop.restore() if progress.total_step else loop.start(previous=())
@@ -177,8 +178,14 @@ class _Loop:
                     self.conclude(size, cell, status="diverged", diverged_step=first + bad)
         sizes = ", ".join(map(str, self.phase.sizes))
         label = f"rung {progress.phase + 1}/{len(job.phases)} · {job.problem.axis} {sizes}"
-        self.show(progress.total_step, label, float(losses[..., -1, -1].mean()))
+        self.show(progress.total_step, label, float(losses[..., -1, -1].mean()), self.share())
         return self.drop_diverged(rungs, losses)
+
+    def share(self) -> float:
+        """The part of the job's work that is done, a step of a rung costing as its size."""
+        work = [phase.steps * sum(phase.sizes) for phase in self.job.phases]
+        here = self.progress.step * sum(self.phase.sizes)
+        return (sum(work[: self.progress.phase]) + here) / sum(work)
 
     def drop_diverged(self, rungs: PyTree, losses: Float[np.ndarray, "..."]) -> PyTree:
         """Stops the rungs of which no cell has a finite loss any more."""

@@ -91,9 +91,7 @@ def build(
         def at(batch):
             index, target = batch
             x = inputs(Purpose.TEST, index)
-            losses = [
-                measure(rung, teacher, problem.conditions, x, target, None) for rung in rungs
-            ]
+            losses = [measure(rung, teacher, problem.conditions, x, target, None) for rung in rungs]
             return jnp.stack(losses, axis=-1)
 
         return jnp.moveaxis(jax.lax.map(at, (batches, targets)), 0, -1)

@@ -20,7 +20,7 @@ class FloorComparison:
     `p_value` of the F test (one more parameter; conservative, since L0 >= 0).
     `aicc_difference` is AICc without minus AICc with: positive favours the
     floor; None where AICc needs more points. `supported` if p < 0.05 and AICc
-    does not object; `sentence` says the same in words.
+    favours it, so never from four points; `sentence` says the same in words.
     """
 
     p_value: float
@@ -128,7 +128,7 @@ def compare_floor(
         fit_gain = count * np.log(max(before, 1e-300) / max(after, 1e-300)) if ratio > 0 else 0.0
         difference = float(fit_gain + penalty(parameters - 1) - penalty(parameters))
 
-    supported = p_value < 0.05 and (difference is None or difference > 0)
+    supported = p_value < 0.05 and difference is not None and difference > 0
     evidence = f"F test p = {p_value:.2g}, " + (
         "too few points for AICc" if difference is None else f"AICc difference {difference:.1f}"
     )

@@ -7,7 +7,6 @@ varies something else (a width, a vocabulary) is another `Problem`.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import jax
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Int, PyTree

@@ -48,18 +48,26 @@ class Bar:
         self._live = live
         self._task = live.add_task("starting", total=total_steps, status="") if live else None
         self._label: str | None = None
-        self._rate = Rate()
+        self._rate, self._pace = Rate(), Rate()
         self._tenth = 0
         self._pending = ""  # the newest line, if it has not been printed
 
-    def update(self, done_steps: int, label: str, loss: float | None) -> None:
-        """Report that `done_steps` steps are done, in the rung called `label`."""
+    def update(
+        self, done_steps: int, label: str, loss: float | None, share: float | None = None
+    ) -> None:
+        """Report that `done_steps` steps are done, in the rung called `label`.
+
+        `share` is the part of the job's work that is done, where steps are not all alike; the
+        time left is told from it.
+        """
         new_rung = label != self._label
         if new_rung and not self._live:
             self.finish_rung()
         self._label = label
+        share = done_steps / max(self._total, 1) if share is None else share
         self._rate.update(done_steps, time.monotonic(), skip=new_rung)
-        status = self._status(done_steps, loss)
+        self._pace.update(share, time.monotonic(), skip=new_rung)
+        status = self._status(done_steps, loss, share)
         if self._live:
             self._live.update(self._task, completed=done_steps, description=label, status=status)
             return
@@ -82,27 +90,27 @@ class Bar:
             self.note(self._pending)
             self._pending = ""
 
-    def _status(self, done: int, loss: float | None) -> str:
+    def _status(self, done: int, loss: float | None, share: float) -> str:
         parts = [f"step {done}/{self._total}"]
         if loss is not None:
             parts.append(f"loss {loss:.3e}")
-        if self._rate.value:
+        if self._rate.value and self._pace.value:
             parts.append(f"{self._rate.value:.3g} steps/s")
-            parts.append(f"{clock((self._total - done) / self._rate.value)} left")
+            parts.append(f"{clock((1 - share) / self._pace.value)} left")
         return " | ".join(parts)
 
 
 class Rate:
-    """A smoothed rate in steps per second; None until there is something to measure.
+    """A smoothed rate per second; None until there is something to measure.
 
     The interval before a rung's first update holds its compilation, so it does not count.
     """
 
     def __init__(self) -> None:
         self.value: float | None = None
-        self._last: tuple[int, float] | None = None
+        self._last: tuple[float, float] | None = None
 
-    def update(self, steps: int, seconds: float, skip: bool) -> None:
+    def update(self, steps: float, seconds: float, skip: bool) -> None:
         """Take in that `steps` were done at time `seconds`; `skip` only moves the start."""
         if self._last and not skip and seconds > self._last[1] and steps > self._last[0]:
             newest = (steps - self._last[0]) / (seconds - self._last[1])
