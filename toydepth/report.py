@@ -137,7 +137,8 @@ def print_report(report: dict[str, Any]) -> None:
         )
 
     table = Table(box=box.ASCII if plain else box.SIMPLE_HEAD)
-    for heading in ("regime", "alpha", "95 % interval", "converged only", "depths", "replicas"):
+    headings = ("regime", "alpha", "95 % interval", "converged only", "loss by depth", "replicas")
+    for heading in headings:
         table.add_column(heading)
     for regime in report["regimes"]:
         table.add_row(
@@ -147,7 +148,7 @@ def print_report(report: dict[str, Any]) -> None:
             f"{_value(regime['alpha_converged'])} ({_interval(regime['alpha_converged'])})"
             if regime["alpha_converged"]
             else "-",
-            ", ".join(map(str, regime["depths"])) or "-",
+            _losses(regime),
             str(regime["replicas"]),
         )
     console.print(table)
@@ -167,6 +168,17 @@ def print_report(report: dict[str, Any]) -> None:
     )
     for line in lines:
         console.print(text(line), soft_wrap=True)
+
+
+def _losses(regime: dict[str, Any]) -> str:
+    """A line for each depth: its loss and standard error."""
+    lines = []
+    for depth, loss, stderr in zip(
+        regime["depths"], regime["losses"], regime["loss_stderr"], strict=True
+    ):
+        error = "" if stderr is None else f" +- {stderr:.0e}"
+        lines.append(f"{depth:>3}  {loss:.2e}{error}")
+    return "\n".join(lines) or "-"
 
 
 def _value(alpha: dict[str, Any] | None) -> str:

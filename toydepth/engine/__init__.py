@@ -2,7 +2,7 @@
 
 from toydepth.engine.checkpoint import Checkpoint, Checkpoints
 from toydepth.engine.devices import Layout, compile_seconds, layout, prepare_devices
-from toydepth.engine.loop import Job, Progress, prepare_job, run
+from toydepth.engine.loop import Job, Progress, prepare_job, run, start_rungs
 from toydepth.engine.optimizers import update_rule
 from toydepth.engine.plan import Phase, plan
 from toydepth.engine.programs import Programs, build
@@ -24,5 +24,6 @@ __all__ = [
     "prepare_devices",
     "prepare_job",
     "run",
+    "start_rungs",
     "update_rule",
 ]

@@ -101,6 +101,34 @@ def run(
         rungs = loop.start(previous=rungs)
 
 
+def start_rungs(job: Job, sizes: tuple[int, ...], previous: PyTree = ()) -> PyTree:
+    """A (parameters, optimiser state) for each size, on the devices that train them.
+
+    They start from zero, or grown from the last of `previous`, the rungs of the phase before. A
+    cell that diverged there starts from zero here.
+    """
+    problem, layout = job.problem, job.layout
+    cells = (layout.replicas, len(problem.labels))
+    trained = layout.collect(previous[-1][0]) if previous else None
+
+    def params(size: int) -> PyTree:
+        zero = jax.tree.map(lambda x: np.broadcast_to(x, cells + x.shape), problem.start(size))
+        if trained is None:
+            return zero
+        grown = jax.vmap(jax.vmap(lambda p: problem.grow(p, size)))(trained)
+        healthy = np.all(
+            [np.isfinite(x).all(tuple(range(2, x.ndim))) for x in jax.tree.leaves(trained)], axis=0
+        )
+
+        def choose(g, z):
+            return np.where(healthy.reshape(cells + (1,) * (z.ndim - 2)), g, z)
+
+        return jax.tree.map(choose, grown, zero)
+
+    spread = [layout.spread(params(size)) for size in sizes]
+    return tuple((p, job.programs.init(p)) for p in spread)
+
+
 class _Loop:
     """The moving parts of `run`. Rungs are a tuple of (parameters, optimiser state)."""
 
@@ -114,32 +142,9 @@ class _Loop:
         return self.job.phases[self.progress.phase]
 
     def start(self, previous: PyTree) -> PyTree:
-        """The rungs of a phase: from zero, or grown from the last rung of the phase before.
-
-        A cell that diverged there starts from zero here.
-        """
-        problem, layout = self.job.problem, self.job.layout
+        """The rungs of the phase that comes up."""
         self.progress.alive = list(self.phase.sizes)
-        cells = (layout.replicas, len(problem.labels))
-
-        def params(size):
-            zero = jax.tree.map(lambda x: np.broadcast_to(x, cells + x.shape), problem.start(size))
-            if not previous:
-                return zero
-            trained = layout.collect(previous[-1][0])
-            grown = jax.vmap(jax.vmap(lambda p: problem.grow(p, size)))(trained)
-            healthy = np.all(
-                [np.isfinite(x).all(tuple(range(2, x.ndim))) for x in jax.tree.leaves(trained)],
-                axis=0,
-            )
-            return jax.tree.map(
-                lambda g, z: np.where(healthy.reshape(cells + (1,) * (z.ndim - 2)), g, z),
-                grown,
-                zero,
-            )
-
-        spread = [layout.spread(params(size)) for size in self.phase.sizes]
-        return tuple((p, self.job.programs.init(p)) for p in spread)
+        return start_rungs(self.job, self.phase.sizes, previous)
 
     def finish_phase(self, rungs: PyTree) -> PyTree:
         """Trains the phase from `progress.step` on, tests its rungs and saves them."""
@@ -266,9 +271,7 @@ class _Loop:
         alive = self.progress.alive
         if not alive:
             return ()
-        fresh = self.start(previous=())
-        self.progress.alive = alive
-        like = tuple(fresh[self.phase.sizes.index(size)] for size in alive)
+        like = start_rungs(self.job, tuple(alive))
         return self.job.layout.spread(self.checkpoints.rungs(self.job.layout.collect(like)))
 
 
