@@ -8,11 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from omegaconf import OmegaConf
 
 from toydepth.regimes import verdict
 from toydepth.report import build_report, main, print_report
 from toydepth.results import ResultError
 from toydepth.scaling import Estimate, fit_power_law
+from toydepth.sweep import Gather
 
 ROOT = Path(__file__).parents[1]
 DEPTHS = (3, 6, 12, 24)
@@ -180,12 +182,34 @@ def test_replicas_are_pooled_with_an_intercept_each(tmp_path):
 
 def test_the_newer_of_two_counts(tmp_path):
     write(tmp_path / "a", result(rungs=[rung(3, 0.5), rung(6, 0.25)]), age=0)
-    write(tmp_path / "z", result(rungs=[rung(3, 9.0)], settings={"seed": 4}), age=1000)
+    write(tmp_path / "z", result(rungs=[rung(3, 9.0)], settings={"student.depth": 3}), age=1000)
     report = build_report([tmp_path, tmp_path / "a"])
     (regime,) = report["regimes"]
     assert regime["losses"] == pytest.approx([0.5, 0.25])
     assert len(report["notes"]) == 1
-    assert "depth 3, teacher seed 0 was found twice: a, the newer, counts" in report["notes"][0]
+    named = "depth 3, teacher seed 0, seed 0 was found twice: a, the newer, counts"
+    assert named in report["notes"][0]
+
+
+def test_runs_of_other_seeds_are_replicas(tmp_path):
+    """Inputs and the students' start drawn anew for one and the same teacher."""
+    for seed, level in enumerate((1.0, 5.0, 0.3)):
+        rungs = [rung(depth, level * depth**-2.0) for depth in DEPTHS]
+        write(tmp_path / str(seed), result(rungs=rungs, settings={"seed": seed}))
+    report = build_report([tmp_path])
+    (regime,) = report["regimes"]
+    assert report["notes"] == [] and regime["replicas"] == 3
+    assert [p["seed"] for p in regime["points"]] == [0, 1, 2] * len(DEPTHS)
+    assert regime["alpha"]["value"] == pytest.approx(2)  # each has a coefficient of its own
+    assert regime["alpha"]["stderr"] < 0.1
+
+
+def test_what_diverged_on_the_way_to_a_rung_is_noted(tmp_path):
+    ramp = {"depth": 4, "replica": 1, "temperature": 0.5, "diverged_step": 7}
+    write(tmp_path / "a", result(ramp_diverged=[ramp]))
+    (note,) = build_report([tmp_path])["notes"]
+    assert note.startswith("a: ") and "depth 4, teacher seed 1, seed 0 at T = 0.5" in note
+    assert "diverged at step 7" in note
 
 
 def test_diverged_and_missing_losses_are_left_out_and_named(tmp_path, capsys):
@@ -194,11 +218,12 @@ def test_diverged_and_missing_losses_are_left_out_and_named(tmp_path, capsys):
     report = build_report([tmp_path])
     (regime,) = report["regimes"]
     assert regime["depths"] == list(DEPTHS) and len(regime["points"]) == 6
-    assert regime["diverged"] == [{"depth": 48, "teacher_seed": 0, "diverged_step": 12, "run": "a"}]
+    diverged = {"depth": 48, "teacher_seed": 0, "seed": 0, "diverged_step": 12, "run": "a"}
+    assert regime["diverged"] == [diverged]
     assert any("depth 96" in note and "its loss is 0" in note for note in report["notes"])
     print_report(report)
     assert (
-        "diverged, left out: shared, depth 48, teacher seed 0 at step 12 (a)"
+        "diverged, left out: shared, depth 48, teacher seed 0, seed 0 at step 12 (a)"
         in capsys.readouterr().out
     )
 
@@ -213,6 +238,30 @@ def test_unfinished_jobs_are_named(tmp_path):
     unfinished = strict(tmp_path / "report.json")["unfinished"]
     assert [job["folder"] for job in unfinished] == ["1", "2"]
     assert "no result.json" in unfinished[1]["reason"]
+
+
+def test_no_run_has_finished(tmp_path, capsys):
+    write(tmp_path / "0", {"schema": 1, "status": "failed", "error": "out of\nmemory"})
+    (tmp_path / "1/.hydra").mkdir(parents=True)
+    assert main([str(tmp_path)]) == 1
+    out, err = capsys.readouterr()
+    assert err == "" and out.startswith("no run has finished\n") and "alpha" not in out
+    assert "unfinished: 0: failed: out of memory\nunfinished: 1: no result.json" in out
+    report = strict(tmp_path / "report.json")
+    assert (report["regimes"], report["figures"]) == ([], {})
+    assert [job["folder"] for job in report["unfinished"]] == ["0", "1"]
+
+
+def test_a_sweep_gathers_its_jobs_whatever_became_of_them(tmp_path, capsys, recwarn):
+    config = OmegaConf.create({"hydra": {"sweep": {"dir": str(tmp_path)}}})
+    write(tmp_path / "0", {"schema": 1, "status": "failed", "error": "out of memory"})
+    Gather().on_multirun_end(config)
+    assert "unfinished: 0: failed: out of memory" in capsys.readouterr().out
+    write(tmp_path / "0", "{")
+    Gather().on_multirun_end(config)
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and "0/result.json is not JSON" in err
+    assert len(recwarn) == 0
 
 
 def test_too_few_depths(tmp_path):
@@ -244,7 +293,7 @@ def test_one_seed_per_depth_gives_no_exponent(tmp_path):
     assert report["regimes"][0]["verdict"].startswith(
         "no exponent: no group holds two distinct sizes"
     )
-    assert any("different teacher seeds" in note for note in report["notes"])
+    assert any("different replicas" in note for note in report["notes"])
     assert list(report["figures"]) == ["loss_against_depth"]
 
 
@@ -350,7 +399,12 @@ def broken(**changes):
             broken(rungs=[rung(3, 1.0, converged="yes")]),
             "rungs[0].converged is 'yes', not true, false or null",
         ),
-        (broken(status="failed", error="out of\nmemory"), "no run has finished: "),
+        (broken(settings={"seed": "x"}), "settings.seed is 'x', not a whole number, 0 or more"),
+        (broken(ramp_diverged=3), "ramp_diverged is '3', not a list"),
+        (
+            broken(ramp_diverged=[{"depth": 2, "replica": 0, "temperature": None}]),
+            "ramp_diverged[0].diverged_step is missing",
+        ),
     ],
 )
 def test_result_that_is_wrong_is_named(tmp_path, capsys, contents, words):
@@ -369,7 +423,6 @@ def test_result_that_is_wrong_is_named(tmp_path, capsys, contents, words):
         (["foo"], "RUN=foo is not a run: no such folder"),
         (["empty"], "RUN=empty is not a run: no result.json below it"),
         (["good", "empty"], "RUN=empty is not a run"),
-        (["stopped"], "no run has finished: "),
         (["good", "output=good/result.json"], "is not a folder"),
         (["good", "output="], "output=: one output=DIR"),
         (["good", "output=a", "output=b"], "output=b: one output=DIR"),
@@ -379,7 +432,6 @@ def test_result_that_is_wrong_is_named(tmp_path, capsys, contents, words):
 )
 def test_refuses(tmp_path, monkeypatch, capsys, arguments, words):
     (tmp_path / "empty").mkdir()
-    (tmp_path / "stopped/.hydra").mkdir(parents=True)
     write(tmp_path / "good", result())
     before = sorted(tmp_path.rglob("*"))
     monkeypatch.chdir(tmp_path)

@@ -26,3 +26,5 @@ def test_every_combination_composes(path):
         words = [f"{name}={value}" for name, value in zip(names, combination, strict=True)]
         (experiment,) = read_command(words).jobs
         assert str(experiment.teacher.kind) in combination
+        if sweep["metric"]["name"] == "alpha":  # which three depths are needed for
+            assert len(experiment.student.depth) >= 3

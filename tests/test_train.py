@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -108,6 +109,62 @@ def test_a_diverged_rung_ends_with_status_3_and_a_result(command, tmp_path):
     assert all(0 < r["diverged_step"] < 40 and r["loss"] is None for r in found["rungs"])
 
 
+def test_a_job_that_fails_leaves_the_others_and_the_report_names_it(command, tmp_path):
+    """A teacher too large for this machine's memory between two small ones."""
+    widths = "student.width=8,60000,10"
+    quick = [word for word in QUICK if not word.startswith("student.width")]
+    done = command("-m", widths, "student.depth=[2,3,6]", *quick, "hydra.sweep.dir=sweep")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert [result(tmp_path / "sweep" / n)["status"] for n in "012"] == [
+        "completed",
+        "failed",
+        "completed",
+    ]
+    assert "Traceback" in (tmp_path / "sweep" / "1" / "error.txt").read_text()
+    report = json.loads((tmp_path / "sweep" / "report.json").read_text())
+    (unfinished,) = report["unfinished"]
+    assert unfinished["folder"] == "1" and unfinished["reason"].startswith("failed: ")
+    assert [r["teacher"]["width"] for r in report["regimes"]] == [8, 10]
+
+
+def test_runs_and_sweeps_are_not_resumed_as_each_other(command, tmp_path):
+    assert command("student.depth=2", *QUICK, "hydra.run.dir=run").returncode == 0
+    assert command("-m", "student.depth=2,3", *QUICK, "hydra.sweep.dir=sweep").returncode == 0
+    before = sorted(map(str, tmp_path.rglob("*")))
+    one = command("student.depth=2", *QUICK, "resume=sweep")
+    assert one.returncode == 2 and "not the folder of a run" in one.stderr
+    many = command("-m", "student.depth=2,3", *QUICK, "resume=run")
+    assert many.returncode == 2 and "not the folder of a sweep" in many.stderr
+    assert sorted(map(str, tmp_path.rglob("*"))) == before
+    # A result that cannot be read is said, and made again from the last checkpoint.
+    whole = numbers(result(tmp_path / "run"))
+    (tmp_path / "run" / "result.json").write_text("{")
+    again = command("student.depth=2", *QUICK, "resume=run")
+    assert again.returncode == 0 and "is not JSON" in again.stderr
+    assert numbers(result(tmp_path / "run")) == whole
+
+
+def test_two_runs_that_start_in_the_same_second_have_folders_of_their_own(monkeypatch, tmp_path):
+    from toydepth.cli import Command
+    from toydepth.train import claim
+
+    monkeypatch.chdir(tmp_path)
+    asked = Command([], Path("outputs/day/time-shared"), False, False, [])
+    folders = [claim(asked).folder for _ in range(3)]
+    assert [f.name for f in folders] == ["time-shared", "time-shared-2", "time-shared-3"]
+    assert all(f.is_dir() for f in folders)
+
+
+def test_a_tracker_that_breaks_does_not_take_the_run_with_it(command, tmp_path):
+    """W&B has nowhere to put its files."""
+    tracked = [word for word in QUICK if not word.startswith("tracker")]
+    env = {"HOME": "/proc/nohome", "WANDB_DATA_DIR": "/proc/nodata", "WANDB_DIR": "/proc/nodir"}
+    done = command("student.depth=[2,3]", *tracked, "hydra.run.dir=run", env=env)
+    assert result(tmp_path / "run")["status"] == "completed", done.stderr
+    assert done.returncode == 0 and "Traceback" not in done.stderr
+
+
 def test_a_killed_run_resumes_to_the_same_numbers(command, tmp_path):
     ladder = ["student.depth=[2,4]", *QUICK, "train.steps=200", "engine.checkpoint_seconds=0"]
     whole = command(*ladder, "hydra.run.dir=whole")
@@ -208,24 +265,3 @@ def test_help_and_cfg_show_every_setting(command):
     for name, *_ in config.meanings():
         assert f"  {name}=" in told.stdout
         assert f"{name.split('.')[-1]}:" in composed.stdout
-
-
-@pytest.mark.parametrize("name", ["fig3b", "fig4", "fig5", "midpoint", "teacher24", "quickstart"])
-def test_presets_compose(name):
-    from toydepth.cli import read_command
-
-    command = read_command([f"experiment={name}"])
-    e = command.jobs[0]
-    if name == "quickstart":
-        assert not command.multirun and e.student.depth == (3, 6, 12, 24)
-        return
-    assert [job.teacher.kind for job in command.jobs] == ["shared", "independent"]
-    assert (e.student.width, e.train.batch_size, e.replicas) == (32, 1024, 3)
-    assert (e.teacher.depth, e.train.method) == (24 if name == "teacher24" else 128, "scratch")
-    steps = {"fig3b": 40_000, "teacher24": 40_000}.get(name, 80_000)
-    assert e.train.steps == (steps,)
-    assert len(e.target.temperature) == (16 if name in ("fig3b", "fig4") else 1)
-    rate = e.optimizer.learning_rate * 16**-e.optimizer.depth_exponent
-    assert rate == pytest.approx({"fig3b": 6e-4, "fig4": 6e-4}.get(name, 3e-4))
-    only = read_command([f"experiment={name}", "teacher=shared", "replicas=1"])
-    assert [job.teacher.kind for job in only.jobs] == ["shared"]

@@ -168,6 +168,13 @@ class Train:
         several(whole(1, 10**9), distinct=False),
         "updates of a rung; a list gives each rung its own",
     )
+    converge: bool = setting(
+        False, flag(), "train on with twice the steps until the loss stays, and say if it did"
+    )
+    tolerance: float = setting(
+        0.05, number(0, 1), "fall of the loss by the last doubling under which it stays"
+    )
+    max_doublings: int = setting(3, whole(1, 20), "budget of doublings for a rung")
     batch_size: int = setting(256, whole(1, 10**7), "fresh inputs of each step")
     test_batches: int = setting(10, whole(2, 10_000), "fresh batches of the test loss")
     tests: int = setting(20, whole(1, 10_000), "test losses taken along the way of each rung")
@@ -197,6 +204,9 @@ class Schedule:
 @dataclass(frozen=True)
 class Engine:
     chunk: int = setting(100, whole(1, 100_000), "steps between two looks at the loss")
+    target_cache_gb: float = setting(
+        2.0, number(0, 1e6), "memory for targets that a later rung will ask for again"
+    )
     checkpoint_seconds: float = setting(30.0, number(0, 1e6), "time between checkpoints")
 
 
@@ -236,7 +246,13 @@ class Experiment:
 
 
 # Settings that may differ between a checkpoint and the command that goes on from it.
-FREE_ON_RESUME = ("resume", "engine.checkpoint_seconds", "parallel", "tracker")
+FREE_ON_RESUME = (
+    "resume",
+    "engine.checkpoint_seconds",
+    "engine.target_cache_gb",
+    "parallel",
+    "tracker",
+)
 
 
 def defaults(schema: type = Experiment) -> dict[str, Any]:

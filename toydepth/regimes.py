@@ -27,7 +27,7 @@ class Run:
 
 @dataclasses.dataclass(frozen=True)
 class Regime:
-    """Rungs that differ by depth and teacher seed only.
+    """Rungs that differ by depth and replica only.
 
     `facts` are the settings they share (dotted name -> value) with the
     temperature. `points` has one dict per rung, as report.json shows them.
@@ -46,27 +46,37 @@ class Regime:
 
 
 def pool_runs(runs: Sequence[Run]) -> tuple[list[Regime], list[str]]:
-    """The regimes in all runs, and notes on rungs that were found twice.
+    """The regimes in all runs, and notes on rungs found twice and on ramps that diverged.
 
-    Replica r of a run has the teacher seed `teacher.seed + r`. Runs that differ
-    by their training steps are one regime (a deeper rung may train longer)
-    unless one rung exists at several, since then the steps are what is compared.
+    Replica r of a run has the teacher seed `teacher.seed + r`; among all runs a replica is a
+    teacher seed and a seed. Runs that differ by their training steps are one regime (a deeper
+    rung may train longer) unless one rung exists at several, since then the steps are what is
+    compared.
     """
-    found = defaultdict(list)
+    found, notes = defaultdict(list), []
     for run in sorted(runs, key=lambda run: (run.modified_ns, run.name)):
         facts, steps = _facts(run.result)
+        seed, first = run.result["settings"].get("seed", 0), run.result["teacher"]["seed"]
         for rung in run.result["rungs"]:
             shared = facts | {"T": rung["temperature"]}
             point = {
                 "depth": rung["depth"],
-                "teacher_seed": run.result["teacher"]["seed"] + rung["replica"],
+                "teacher_seed": first + rung["replica"],
+                "seed": seed,
                 **{name: rung[name] for name in ("loss", "loss_stderr", "converged", "status")},
                 **{name: rung.get(name) for name in ("steps", "parameters", "diverged_step")},
                 "run": run.name,
             }
             found[json.dumps(shared, sort_keys=True)].append((steps, point))
+        for rung in run.result.get("ramp_diverged", []):
+            point = {"depth": rung["depth"], "teacher_seed": first + rung["replica"], "seed": seed}
+            heat = "" if rung["temperature"] is None else f" at T = {rung['temperature']}"
+            notes.append(
+                f"{run.name}: on the way to the rung, {_named(point)}{heat} diverged at step "
+                f"{rung['diverged_step']}, so the next depth started from zero"
+            )
 
-    regimes, notes = [], []
+    regimes = []
     for key, members in found.items():
         facts = json.loads(key)
         steps_of = defaultdict(set)
@@ -96,11 +106,16 @@ def pool_runs(runs: Sequence[Run]) -> tuple[list[Regime], list[str]]:
 
 
 def _named(point: dict[str, Any]) -> str:
-    return f"depth {point['depth']}, teacher seed {point['teacher_seed']}"
+    return f"depth {point['depth']}, teacher seed {point['teacher_seed']}, seed {point['seed']}"
 
 
-def _place(point: dict[str, Any]) -> tuple[int, int]:
-    return point["depth"], point["teacher_seed"]
+def _place(point: dict[str, Any]) -> tuple[int, int, int]:
+    return point["depth"], *_replica(point)
+
+
+def _replica(point: dict[str, Any]) -> tuple[int, int]:
+    """What tells repetitions of an experiment apart: the teacher's seed, and the run's."""
+    return point["teacher_seed"], point.get("seed", 0)
 
 
 def _facts(result: dict[str, Any]) -> tuple[dict[str, Any], Any]:
@@ -171,7 +186,7 @@ class Columns:
     sizes: list[int]
     losses: list[float]
     stderr: list[float] | None
-    groups: list[int]
+    groups: list[tuple[int, int]]
 
 
 def columns(points: Iterable[dict[str, Any]]) -> Columns:
@@ -181,7 +196,7 @@ def columns(points: Iterable[dict[str, Any]]) -> Columns:
         [point["depth"] for point in points],
         [point["loss"] for point in points],
         stderr if all(error > 0 for error in stderr) else None,
-        [point["teacher_seed"] for point in points],
+        [_replica(point) for point in points],
     )
 
 
@@ -243,11 +258,14 @@ def describe(label: str, regime: Regime) -> tuple[dict[str, Any], PowerLaw | Non
             _mean_stderr(loss, points, data.stderr is not None)
             for loss, points in zip(losses, at_depth, strict=True)
         ],
-        "replicas": len({point["teacher_seed"] for point in regime.points}),
+        "replicas": len({_replica(point) for point in regime.points}),
         "points": regime.points,
         "not_converged": not_converged,
         "diverged": [
-            {name: point[name] for name in ("depth", "teacher_seed", "diverged_step", "run")}
+            {
+                name: point[name]
+                for name in ("depth", "teacher_seed", "seed", "diverged_step", "run")
+            }
             for point in regime.points
             if point["status"] == "diverged"
         ],
@@ -298,10 +316,10 @@ def _notes(
             )
     if data.stderr is None and any(point["loss_stderr"] for points in at_depth for point in points):
         notes.append(f"{label}: not every loss has a standard error, so all weigh the same")
-    if len({frozenset(point["teacher_seed"] for point in points) for points in at_depth}) > 1:
+    if len({frozenset(map(_replica, points)) for points in at_depth}) > 1:
         notes.append(
-            f"{label}: the depths have different teacher seeds; "
-            "alpha compares within a seed, the mean losses do not"
+            f"{label}: the depths have different replicas; "
+            "alpha compares within a replica, the mean losses do not"
         )
     return notes
 

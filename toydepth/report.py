@@ -5,6 +5,9 @@
 Each RUN is a run folder, a multirun folder or any folder above runs. Writes
 report.json and figures/ into DIR: by default the folder itself if there is one
 RUN, else the folder that holds them all.
+
+Exit status: 0 all well, 1 no run has finished (report.json names those that have not), 2 an
+argument is not allowed.
 """
 
 import os
@@ -24,9 +27,10 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
     """Write report.json and the figures of every run in and below `folders`; return the report.
 
     The returned dict is report.json's, with `folder` added: where it was
-    written. Raises ResultError (a ValueError with a one-line message), before
-    anything is written, if a folder holds no run, none has finished, or a
-    result.json is not what it should be; OSError if writing fails.
+    written. Where no run has finished, it has no regimes and names them all.
+    Raises ResultError (a ValueError with a one-line message), before anything
+    is written, if a folder holds no run or a result.json is not what it should
+    be; OSError if writing fails.
     """
     folders = [Path(folder) for folder in folders]
     if not folders:
@@ -50,10 +54,6 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
             jobs[path.parent] = f"failed: {result.get('error') or 'no error was recorded'}"
         else:
             runs.append(Run(os.path.relpath(path.parent, output), result, path.stat().st_mtime_ns))
-    if not runs:
-        named = "; ".join(f"{folder}: {reason}" for folder, reason in sorted(jobs.items())[:3])
-        raise ResultError(f"no run has finished: {named}" + ("; and more" if len(jobs) > 3 else ""))
-
     regimes, notes = pool_runs(runs)
     entries, curves = [], []
     for label, regime in label_regimes(regimes):
@@ -151,7 +151,10 @@ def print_report(report: dict[str, Any]) -> None:
             _losses(regime),
             str(regime["replicas"]),
         )
-    console.print(table)
+    if report["regimes"]:
+        console.print(table)
+    else:
+        console.print("no run has finished")
 
     lines = [f"{regime['label']}: {regime['verdict']}" for regime in report["regimes"]]
     for regime in report["regimes"]:
@@ -159,7 +162,7 @@ def print_report(report: dict[str, Any]) -> None:
             step = "" if rung["diverged_step"] is None else f" at step {rung['diverged_step']}"
             lines.append(
                 f"diverged, left out: {regime['label']}, depth {rung['depth']}, "
-                f"teacher seed {rung['teacher_seed']}{step} ({rung['run']})"
+                f"teacher seed {rung['teacher_seed']}, seed {rung['seed']}{step} ({rung['run']})"
             )
     lines += [f"unfinished: {job['folder']}: {job['reason']}" for job in report["unfinished"]]
     lines += [f"note: {note}" for note in report["notes"]]
@@ -221,7 +224,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("toydepth.report: " + " ".join(str(error).splitlines()), file=sys.stderr)
         return 2
     print_report(report)
-    return 0
+    return 0 if report["regimes"] else 1
 
 
 if __name__ == "__main__":

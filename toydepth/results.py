@@ -88,21 +88,35 @@ def _check(result: dict[str, Any]) -> None:
     need("objective", lambda value: isinstance(value, str), "a word")
     need("head", lambda value: value is None or isinstance(value, str), "a word or null")
     need("settings", lambda value: isinstance(value, dict), "an object")
+    settings = {"seed": 0} | result["settings"]
+    _need("settings.", settings, "seed", _whole(0), "a whole number, 0 or more")
     need("rungs", lambda value: isinstance(value, list), "a list")
     for index, rung in enumerate(result["rungs"]):
-        if not isinstance(rung, dict):
-            raise _Wrong(f"rungs[{index}] is {rung!r}, not an object")
-        field = partial(_need, f"rungs[{index}].", rung)
-        field("depth", _whole(1), "a whole number, 1 or more")
-        field("replica", _whole(0), "a whole number, 0 or more")
+        field = _check_rung(f"rungs[{index}]", rung)
         field("status", _one_of("completed", "diverged"), "completed or diverged")
         field(
             "converged",
             lambda value: value is None or isinstance(value, bool),
             "true, false or null",
         )
-        for name in ("temperature", "loss", "loss_stderr"):
+        for name in ("loss", "loss_stderr"):
             field(name, lambda value: value is None or _finite(value), "a finite number or null")
+    ramp = {"ramp_diverged": []} | result
+    _need("", ramp, "ramp_diverged", lambda value: isinstance(value, list), "a list")
+    for index, rung in enumerate(ramp["ramp_diverged"]):
+        field = _check_rung(f"ramp_diverged[{index}]", rung)
+        field("diverged_step", _whole(0), "a whole number, 0 or more")
+
+
+def _check_rung(name: str, rung: Any) -> Callable[[str, Callable[[Any], bool], str], None]:
+    """Checks what names a rung; the returned function checks another of its fields."""
+    if not isinstance(rung, dict):
+        raise _Wrong(f"{name} is {str(rung)[:60]}, not an object")
+    field = partial(_need, f"{name}.", rung)
+    field("depth", _whole(1), "a whole number, 1 or more")
+    field("replica", _whole(0), "a whole number, 0 or more")
+    field("temperature", lambda value: value is None or _finite(value), "a finite number or null")
+    return field
 
 
 def _need(

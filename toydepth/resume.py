@@ -1,6 +1,6 @@
 """`resume=true`: which folder a command goes on in, and whether it may."""
 
-import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ from omegaconf import OmegaConf
 from toydepth import config
 from toydepth.cli import Command
 from toydepth.config import Experiment, SettingError, show
+from toydepth.results import ResultError, read_result
 
 
 def resolve(command: Command) -> Command:
@@ -23,24 +24,32 @@ def resolve(command: Command) -> Command:
     """
     how = command.jobs[0].resume
     if how is False:
-        if command.named and _is_run(command.folder):
-            raise SettingError(
-                "hydra.run.dir", command.folder, "it holds a run; resume=true goes on with it"
-            )
+        if command.named and _holds_any(command.folder):
+            words = "it holds a run; resume=true goes on with it"
+            raise SettingError(command.folder_setting, command.folder, words)
         return command
     if isinstance(how, str):
-        if not _is_run(Path(how)):
-            raise SettingError("resume", how, "it is not the folder of a run")
         folder = Path(how)
+        if not (folder / _mark(command)).exists():
+            kind = "a sweep" if command.multirun else "a run"
+            raise SettingError("resume", how, f"it is not the folder of {kind}")
     elif command.named:
         folder = command.folder
+        if _holds_any(folder) and not (folder / _mark(command)).exists():
+            kind = "a sweep" if command.multirun else "a run"
+            raise SettingError(
+                command.folder_setting, folder, f"it holds something else than {kind}"
+            )
     else:
         folder = _newest(command)
     if folder is not None:
         differences = _differences(command, folder)
         if differences:
             raise SettingError("resume", how, f"{folder} has {'; '.join(differences)}")
-    return command if folder is None else command._replace(folder=folder)
+    if folder is None or not folder.exists():
+        print("toydepth.train: there is nothing to resume; starting anew", file=sys.stderr)
+        return command
+    return command._replace(folder=folder, resumed=True)
 
 
 def finished(folder: Path, e: Experiment) -> dict[str, Any] | None:
@@ -48,19 +57,28 @@ def finished(folder: Path, e: Experiment) -> dict[str, Any] | None:
     path = folder / "result.json"
     if e.resume is False or not path.is_file():
         return None
-    result = json.loads(path.read_text())
+    try:
+        result = read_result(path)
+    except ResultError as error:
+        print(f"toydepth.train: {error}; the job is taken up again", file=sys.stderr)
+        return None
     return result if result["status"] in ("completed", "diverged") else None
 
 
-def _is_run(folder: Path) -> bool:
+def _mark(command: Command) -> str:
+    """What Hydra leaves in a folder as soon as such a command starts."""
+    return "multirun.yaml" if command.multirun else ".hydra/config.yaml"
+
+
+def _holds_any(folder: Path) -> bool:
     return any((folder / name).exists() for name in (".hydra", "multirun.yaml", "result.json"))
 
 
 def _newest(command: Command) -> Path | None:
     """The newest folder of the same kind with the same settings, or None if there is no run yet."""
     root = command.folder.parents[1]  # outputs/<date>/<time>-<name>
-    mark = "multirun.yaml" if command.multirun else ".hydra"
-    found = sorted((p.parent for p in root.glob(f"*/*/{mark}")), reverse=True)
+    runs = (folder for folder in root.glob("*/*") if (folder / _mark(command)).exists())
+    found = sorted(runs, reverse=True)
     nearest = None
     for folder in found:
         differences = _differences(command, folder)

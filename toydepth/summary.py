@@ -31,6 +31,22 @@ def describe(e: Experiment) -> dict[str, Any]:
     }
 
 
+def result(e: Experiment, rungs: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the rungs that the engine concluded say. Steps of an inner ramp are told apart."""
+    reported, ramp = (
+        [{k: v for k, v in r.items() if k != "reported"} for r in rungs if r["reported"] is flag]
+        for flag in (True, False)
+    )
+    diverged = any(r["status"] == "diverged" for r in reported)
+    return (
+        describe(e)
+        | {"status": "diverged" if diverged else "completed", "error": None, "rungs": reported}
+        | {"ramp_diverged": [r for r in ramp if r["status"] == "diverged"]}
+        | exponents(reported)
+        | {"regimes": regimes(reported)}
+    )
+
+
 def exponents(rungs: list[dict[str, Any]]) -> dict[str, Any]:
     """Alpha with its 95 % interval and the local alphas, over the rungs that did not diverge.
 

@@ -1,5 +1,6 @@
 """What happens when the last job of a Hydra multirun ends: the jobs are gathered in a report."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,4 +15,8 @@ class Gather(Callback):
         from toydepth.report import build_report, print_report
 
         folder = Path(config.hydra.sweep.dir)
-        print_report(build_report([folder], folder))
+        try:
+            print_report(build_report([folder], folder))
+        except Exception as error:  # the jobs' results stand; Hydra would print a warning's lines
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            print(f"toydepth.train: {folder} has no report: {reason}", file=sys.stderr)

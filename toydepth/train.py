@@ -11,6 +11,7 @@ Exit status: 0 all well, 1 a job failed, 2 a setting is not allowed (nothing was
 
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,14 @@ def main() -> None:
     if {"-h", "--help"} & set(arguments):
         print(cli.help_text(__doc__))
         return
-    if cli.is_about_configuration(arguments):
-        cli.main(job)
-        return
     try:
-        command = resume.resolve(cli.read_command(arguments))
+        command = cli.read_command(arguments)
+        if cli.is_about_configuration(arguments):
+            cli.main(job)
+            return
+        command = resume.resolve(command)
         check_devices(command.jobs)
-        check_writable(command.folder)
+        command = claim(command)
     except SettingError as error:
         cli.fail("train", error)
     try:
@@ -47,6 +49,7 @@ def job(cfg: DictConfig) -> None:
     """One job, as Hydra calls it. It does not raise: a failed job must not end a sweep."""
     from hydra.core.hydra_config import HydraConfig
 
+    from toydepth.summary import describe
     from toydepth.tracking import versions, write_json
 
     hydra = HydraConfig.get()
@@ -55,24 +58,34 @@ def job(cfg: DictConfig) -> None:
     e = config.experiment(plain)
     known = resume.finished(folder, e)
     if known:
-        print(f"{folder}: {known['status']} already", file=sys.stderr)
+        say(f"{folder}: {known['status']} already")
         return
-    from toydepth.summary import describe
-
     extra = {"experiment": hydra.runtime.choices.get("experiment"), "versions": versions()}
     try:
         result = run(e, folder, plain, extra)
-        if str(hydra.mode) == "RunMode.RUN":
-            from toydepth.report import build_report, print_report
-
-            print_report(build_report([folder], folder))
-        else:
-            print(f"job {hydra.job.num}: {sentence(result)} -> {folder}", file=sys.stderr)
     except Exception as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        print(f"toydepth.train: {folder} failed: {reason}", file=sys.stderr)
-        failed = {"status": "failed", "error": reason, "rungs": [], "alpha": None}
+        failed = {"status": "failed", "error": one_line(error), "rungs": [], "alpha": None}
+        say(f"{folder} failed: {failed['error']} (more in error.txt)")
+        (folder / "error.txt").write_text(traceback.format_exc())
         write_json(folder / "result.json", describe(e) | failed | extra)
+        return
+    if str(hydra.mode) != "RunMode.RUN":
+        say(f"job {hydra.job.num}: {sentence(result)} -> {folder}")
+        return
+    from toydepth.report import build_report, print_report
+
+    try:
+        print_report(build_report([folder], folder))
+    except Exception as error:  # the result stands without a figure
+        say(f"{folder} has its result.json, but no report: {one_line(error)}")
+
+
+def say(words: str) -> None:
+    print(f"toydepth.train: {words}", file=sys.stderr)
+
+
+def one_line(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
@@ -92,35 +105,31 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
 
     prepare_devices(e.parallel.devices)
     compiled = compile_seconds()
-    checkpoints = Checkpoints(folder)
-    known = checkpoints.progress()
-    at = Progress(**known) if known else Progress()
-    if known:
-        print(f"{folder}: going on from step {at.total_step}", file=sys.stderr)
     grid = layout(e.parallel.devices, replicas=e.replicas, batch=e.train.batch_size)
     work = prepare_job(e, depth_problem(e), grid)
-    description = summary.describe(e)
-    with History.open(folder, at.records) as history, progress(work.total_steps) as bar:
-        tracker = start_tracker(e, folder, cfg, resumed=known is not None)
+    with Checkpoints(folder) as checkpoints:
+        known = checkpoints.progress()
+        at = Progress(**known) if known else Progress()
+        if known:
+            say(f"{folder}: going on from step {at.total_step}")
+        with History.open(folder, at.records) as history, progress(work.total_steps) as bar:
+            tracker = start_tracker(e, folder, cfg, resumed=known is not None)
 
-        def record(line: dict[str, Any]) -> None:
-            history.append(line)
-            tracker.log(line)
+            def record(line: dict[str, Any]) -> None:
+                history.append(line)
+                tracker.log(line)
 
-        at = train(work, checkpoints, at, record=record, show=bar.update)
-    checkpoints.close()
-    rungs = [{k: v for k, v in r.items() if k != "reported"} for r in at.rungs if r["reported"]]
-    diverged = [r for r in at.rungs if r["status"] == "diverged"]
-    answer = (
-        description
-        | {"status": "diverged" if diverged else "completed", "error": None}
-        | {"rungs": rungs}
-        | summary.exponents(rungs)
-        | {"regimes": summary.regimes(rungs)}
-        | {"seconds": at.seconds, "compile_seconds": compile_seconds() - compiled}
-        | {"devices": len(grid.devices)}
-        | extra
-    )
+            try:
+                at = train(work, checkpoints, at, record=record, show=bar.update)
+            except BaseException:
+                tracker.finish({"status": "failed"}, [])
+                raise
+    answer = summary.result(e, at.rungs) | {
+        "seconds": at.seconds,
+        "compile_seconds": compile_seconds() - compiled,
+        "devices": len(grid.devices),
+    }
+    answer |= extra
     write_json(folder / "result.json", answer)
     tracker.finish(answer, [])
     return answer
@@ -133,17 +142,21 @@ def start_tracker(e: Experiment, folder: Path, cfg: dict[str, Any], *, resumed: 
     if e.tracker.kind == "none":
         return NoTracker()
     note = folder / "wandb_run_id"
-    tracker = start_wandb(
-        folder,
-        project=e.tracker.project,
-        entity=e.tracker.entity,
-        group=f"{e.teacher.kind}-{e.objective.kind}",
-        name=f"{e.teacher.kind} {e.objective.kind} depth {'-'.join(map(str, e.student.depth))}",
-        config=cfg,
-        run_id=note.read_text() if resumed and note.is_file() else None,
-        resume=resumed,
-        replicas=e.replicas,
-    )
+    try:
+        tracker = start_wandb(
+            folder,
+            project=e.tracker.project,
+            entity=e.tracker.entity,
+            group=f"{e.teacher.kind}-{e.objective.kind}",
+            name=f"{e.teacher.kind} {e.objective.kind} depth {'-'.join(map(str, e.student.depth))}",
+            config=cfg,
+            run_id=note.read_text() if resumed and note.is_file() else None,
+            resume=resumed,
+            replicas=e.replicas,
+        )
+    except Exception as error:
+        say(f"W&B cannot be used, the run folder has all: {one_line(error)}")
+        return NoTracker()
     note.write_text(tracker.run_id)
     return tracker
 
@@ -161,30 +174,46 @@ def check_devices(jobs: list[Experiment]) -> None:
             raise SettingError("parallel.devices", e.parallel.devices, str(error)) from None
 
 
-def check_writable(folder: Path) -> None:
-    """Refuses a folder that cannot be made, or written to."""
-    existed = folder.exists()
+def claim(command: cli.Command) -> cli.Command:
+    """Makes the command's folder, and takes another name if a run has just taken this one.
+
+    Raises:
+      SettingError: if the folder cannot be made or written to.
+    """
+    folder, count = command.folder, 1
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        while True:
+            try:
+                folder.mkdir(parents=True, exist_ok=command.named or command.resumed)
+                break
+            except FileExistsError:
+                if folder.is_dir() and not (command.named or command.resumed):
+                    count += 1
+                    folder = command.folder.with_name(f"{command.folder.name}-{count}")
+                    continue
+                raise
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise SettingError(
-            "hydra.run.dir", folder, f"cannot write there: {error.strerror}"
-        ) from None
-    if not existed:
-        folder.rmdir()  # Hydra makes it, when the job starts
+        words = f"cannot write there: {error.strerror}"
+        raise SettingError(command.folder_setting, folder, words) from None
+    return command._replace(folder=folder)
 
 
 def exit_status(command: cli.Command) -> int:
-    """The worst of the jobs' statuses; a job without a result has failed."""
-    import json
+    """The worst of the jobs' statuses; a job without a readable result has failed."""
+    from toydepth.results import ResultError, read_result
+
+    def status(folder: Path) -> str:
+        try:
+            return read_result(folder / "result.json")["status"]
+        except ResultError:
+            return "failed"
 
     folder, count = command.folder, len(command.jobs)
     folders = [folder / str(i) for i in range(count)] if command.multirun else [folder]
-    found = [f / "result.json" for f in folders]
-    statuses = [json.loads(p.read_text())["status"] if p.is_file() else "failed" for p in found]
-    return next((STATUS[s] for s in ("failed", "diverged") if s in statuses), 0)
+    found = {status(folder) for folder in folders}
+    return next((STATUS[s] for s in ("failed", "diverged") if s in found), 0)
 
 
 def sentence(result: dict[str, Any]) -> str:

@@ -25,14 +25,21 @@ def merged(changes):
     return out
 
 
-def trained(e, folder, devices=1, problem=None):
+def trained(e, folder, devices=1, problem=None, wrap=None):
     """The outcome of every rung, and every measurement."""
     records = []
     grid = layout(devices, replicas=e.replicas, batch=e.train.batch_size)
     job = prepare_job(e, problem or depth_problem(e), grid)
-    checkpoints = Checkpoints(folder)
-    at = run(job, checkpoints, Progress(), record=records.append, show=lambda *_: None)
-    checkpoints.close()
+    if wrap is not None:  # notes each time that training asks the teachers
+        ask = job.programs.targets
+
+        def noted(*args):
+            wrap.append(args)
+            return ask(*args)
+
+        job = dataclasses.replace(job, programs=job.programs._replace(targets=noted))
+    with Checkpoints(folder) as checkpoints:
+        at = run(job, checkpoints, Progress(), record=records.append, show=lambda *_: None)
     assert at.records == len(records)
     return at.rungs, records
 
@@ -119,3 +126,39 @@ def test_layout_splits_replicas_first():
     with pytest.raises(ValueError, match="this machine has 8"):
         layout(9, replicas=1, batch=9)
     assert len(layout(None, replicas=1, batch=12).devices) == 6
+
+
+def test_the_target_cache_changes_no_number(make, tmp_path):
+    calls = {}
+    for gigabytes in (0.0, 2.0):
+        e = make(merged({"engine": {"target_cache_gb": gigabytes, "chunk": 10}}))
+        count = calls.setdefault(gigabytes, [])
+        rungs, records = trained(e, tmp_path / str(gigabytes), wrap=count)
+        calls[gigabytes] = (len(count), losses(rungs), [r["loss"] for r in records])
+    (asked, *without), (kept, *with_cache) = calls[0.0], calls[2.0]
+    assert asked == 6 and kept == 3  # two rungs of three chunks; the second finds the first's
+    np.testing.assert_array_equal(without[0], with_cache[0])
+    assert without[1] == with_cache[1]
+
+
+@pytest.mark.parametrize("method", ["scratch", "continuation"])
+def test_convergence_is_measured_by_doubling(make, tmp_path, method):
+    train = {"converge": True, "tolerance": 0.2, "max_doublings": 2, "method": method}
+    rungs, records = trained(make(merged({"train": train})), tmp_path)
+    assert [r["depth"] for r in rungs if r["depth"] == 2] == [2]
+    for rung in rungs:
+        sequence = rung["annealed"]
+        assert 2 <= len(sequence) <= 3 and sequence[-1] == pytest.approx(rung["loss"], rel=1e-6)
+        assert rung["steps"] == 30 * (2 ** len(sequence) - 1)
+        assert rung["converged"] is bool(1 - sequence[-1] / sequence[-2] < 0.2)
+        assert rung["converged"] or len(sequence) == 3
+        steps = [r["step"] for r in records if r["depth"] == rung["depth"] and r["kind"] == "train"]
+        assert steps == list(range(10, rung["steps"] + 1, 10))
+
+
+def test_a_budget_that_ends_is_said(make, tmp_path):
+    train = {"converge": True, "tolerance": 0.0, "max_doublings": 1}
+    rungs, _ = trained(make(merged({"train": train})), tmp_path)
+    assert [r["converged"] for r in rungs] == [False, False]
+    unmeasured, _ = trained(make(SMALL), tmp_path / "plain")
+    assert [r["converged"] for r in unmeasured] == [None, None]

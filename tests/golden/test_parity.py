@@ -37,6 +37,8 @@ def load(name):
     nested = {}
     for key, value in arrays.items():
         *path, last = key.split("/")
+        if last == "w_out":  # toydepth keeps it output first
+            value = jnp.swapaxes(value, -1, -2)
         node = nested
         for part in path:
             node = node.setdefault(part, {})

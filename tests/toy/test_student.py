@@ -17,7 +17,7 @@ def rms_norm(x):
 
 def mlp(w, layer, h):
     hidden = np.maximum(rms_norm(h) @ w["w_in"][layer] + w["b_in"][layer], 0) ** 2
-    return hidden @ w["w_out"][layer]
+    return hidden @ w["w_out"][layer].T
 
 
 def oracle(block, weights, x, depth):

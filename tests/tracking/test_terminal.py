@@ -2,6 +2,7 @@ import io
 import re
 
 import pytest
+from rich.console import Console
 
 from toydepth.tracking import progress
 from toydepth.tracking.terminal import Rate, clock
@@ -30,7 +31,7 @@ def test_plain_lines_are_few_and_free_of_control_characters(capsys):
         mine = [line for line in lines if line.startswith(f"rung {rung}/4")]
         assert 1 <= len(mine) <= 11
         assert f"step {rung * 1000}/4000" in mine[-1]  # the rung's end is always told
-    assert "loss 5.000e-01" in lines[0]
+    assert "loss 5.00e-01" in lines[0]
     assert "done" in lines
 
 
@@ -70,6 +71,33 @@ def test_a_terminal_gets_a_live_bar_with_notes_above(monkeypatch):
     assert "done" in shown
 
 
+@pytest.mark.parametrize(
+    "depths, steps, shown",
+    [
+        ("12", 11_250, "rung 3/4 · depth 12 "),
+        ("12", 60_000, "rung 3/4 · depth 12 "),
+        ("6, 12, 16, 24, 32, 48", 20_000, "rung 3/4 · depth 6, …"),
+    ],
+)
+def test_the_bar_and_its_words_fit_80_columns(monkeypatch, depths, steps, shown):
+    now = iter([seconds for tick in range(1000) for seconds in (0.1 * tick,) * 2])
+    monkeypatch.setattr("toydepth.tracking.terminal.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("sys.stderr", Terminal())
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "80")
+    with progress(4 * steps) as bar:
+        for step in range(100, 500, 100):
+            bar.update(2 * steps + step, f"rung 3/4 · depth {depths}", 1.234e-4, share=step / 1e7)
+        screen = Console(file=Terminal(), width=80, color_system=None)
+        screen.print(bar._live.get_renderable())
+    (line,) = screen.file.getvalue().splitlines()
+    assert len(line) <= 80 and line.startswith(shown)
+    done = f"step {2 * steps + 400}/{4 * steps}"
+    assert line.endswith(f"{done} | loss 1.23e-04 | 1000/s | 2:46:40 left")
+    assert depths != "12" or "━" in line or "╸" in line
+
+
 def test_the_rate_leaves_out_compilation():
     rate = Rate()
     rate.update(10, 100.0, skip=True)  # 100 s of compilation
@@ -94,4 +122,4 @@ def test_time_left_is_told_from_the_share_of_the_work(monkeypatch, capsys):
         for step in range(0, 60, 10):  # half of the steps are a tenth of the work
             bar.update(step, "rung 1/2", 0.5, share=step / 500)
     last = capsys.readouterr().err.splitlines()[-1]
-    assert "10 steps/s" in last and "0:45 left" in last
+    assert "10/s" in last and "0:45 left" in last

@@ -49,7 +49,9 @@ class Checkpoints:
         )
         return restored.rungs
 
-    def close(self) -> None:
+    def __enter__(self) -> "Checkpoints":
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Waits for the save in flight, and raises what it raised."""
-        self._manager.wait_until_finished()
         self._manager.close()

@@ -22,7 +22,7 @@ def prepare_devices(devices: int | None) -> None:
     if _compilations:
         return
     jax.config.update("jax_default_matmul_precision", "highest")
-    jax.config.update("jax_num_cpu_devices", devices or len(os.sched_getaffinity(0)))
+    jax.config.update("jax_num_cpu_devices", devices or cores())
     if jax.config.jax_compilation_cache_dir is None:  # JAX_COMPILATION_CACHE_DIR is the user's
         cache = platformdirs.user_cache_path("toydepth") / "compiled"
         jax.config.update("jax_compilation_cache_dir", str(cache))
@@ -36,6 +36,13 @@ def prepare_devices(devices: int | None) -> None:
 
 _COMPILING = ("/jax/core/compile/backend_compile_duration",)
 _compilations: list[float] = []  # empty until JAX is set up
+
+
+def cores() -> int:
+    """Processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # Linux alone
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def compile_seconds() -> float:

@@ -12,9 +12,9 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float, PyTree
+from jaxtyping import Float, Int, PyTree
 
-from toydepth.config import Experiment
+from toydepth.config import Experiment, Train
 from toydepth.engine.checkpoint import Checkpoint, Checkpoints
 from toydepth.engine.devices import Layout
 from toydepth.engine.optimizers import update_rule
@@ -29,22 +29,28 @@ class Progress:
     """Where a job is; plain data, kept in every checkpoint.
 
     Attributes:
-      phase, step: the phase, and the steps of it that are done.
+      phase, round, step: the phase, the schedule within it (the second takes twice the steps of
+        the first, and so on), and the steps of that schedule that are done.
+      offset: steps of the phase's earlier schedules.
       concluded: whether its rungs have been tested and written down.
       total_step: steps of the whole job that are done.
       records: measurements made; a resumed run drops what came after its checkpoint.
       seconds: spent training, over all the times the job was started.
       alive: the sizes of the phase that still train.
+      annealed: by size, the test losses (replica, condition) at the end of each schedule.
       rungs: what is known of each finished or diverged rung, one entry for each cell.
     """
 
     phase: int = 0
+    round: int = 0
     step: int = 0
+    offset: int = 0
     concluded: bool = False
     total_step: int = 0
     records: int = 0
     seconds: float = 0.0
     alive: list[int] = field(default_factory=list)
+    annealed: dict[str, list] = field(default_factory=dict)
     rungs: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -62,13 +68,20 @@ class Job:
 
     @property
     def total_steps(self) -> int:
-        return sum(phase.steps for phase in self.phases)
+        """Steps of the whole job; with `train.converge`, the fewest that it can take."""
+        return least_rounds(self.experiment.train) * sum(phase.steps for phase in self.phases)
+
+
+def least_rounds(train: Train) -> int:
+    """How many times a rung's steps are trained at least: convergence needs one doubling."""
+    return 3 if train.converge and train.max_doublings else 1
 
 
 def prepare_job(e: Experiment, problem: Problem, layout: Layout) -> Job:
     """Draws the teachers, and asks them for the targets of the test batches."""
     programs = build(problem, update_rule(e.optimizer), layout, batch=e.train.batch_size)
     drawn = [problem.teacher(e.teacher.seed + r) for r in range(layout.replicas)]
+    jax.block_until_ready(drawn)  # where memory runs out, it is said here, and can be caught
     teachers = layout.spread(jax.tree.map(lambda *x: np.stack(x), *drawn))
     test_targets = programs.targets(teachers, Purpose.TEST, np.arange(e.train.test_batches))
     phases = plan(e.train, e.student.depth)
@@ -97,7 +110,8 @@ def run(
             rungs = loop.finish_phase(rungs)
         if progress.phase + 1 == len(job.phases):
             return progress
-        progress.phase, progress.step, progress.concluded = progress.phase + 1, 0, False
+        progress.phase, progress.round, progress.offset = progress.phase + 1, 0, 0
+        progress.step, progress.concluded, progress.annealed = 0, False, {}
         rungs = loop.start(previous=rungs)
 
 
@@ -136,6 +150,7 @@ class _Loop:
         self.job, self.checkpoints, self.progress = job, checkpoints, progress
         self.record, self.show = record, show
         self.ticked = self.saved = time.monotonic()
+        self.cache, self.room = {}, job.experiment.engine.target_cache_gb * 1e9
 
     @property
     def phase(self) -> Phase:
@@ -147,30 +162,51 @@ class _Loop:
         return start_rungs(self.job, self.phase.sizes, previous)
 
     def finish_phase(self, rungs: PyTree) -> PyTree:
-        """Trains the phase from `progress.step` on, tests its rungs and saves them."""
-        e, progress = self.job.experiment, self.progress
-        while progress.step < self.phase.steps and progress.alive:
-            tests_before = progress.step * e.train.tests // self.phase.steps
-            rungs = self.train_chunk(rungs)
-            done = progress.step == self.phase.steps
-            if progress.alive and not done:
-                if progress.step * e.train.tests // self.phase.steps > tests_before:
-                    self.test(rungs)
-                if self.ticked - self.saved >= e.engine.checkpoint_seconds:
-                    self.save(rungs)
-        if progress.alive:
-            self.finish(self.test(rungs))
+        """Trains the phase from where `progress` is, until every rung of it is settled."""
+        progress = self.progress
+        while True:
+            rungs = self.anneal(rungs)
+            if not progress.alive:
+                break
+            unsettled = self.settle(self.test(rungs))
+            if not unsettled:
+                break
+            rungs = tuple(rungs[progress.alive.index(size)] for size in unsettled)
+            progress.alive = unsettled
+            progress.offset += progress.step
+            progress.round, progress.step = progress.round + 1, 0
+            self.save(rungs)
         progress.concluded = True
         self.save(rungs)
         return rungs
 
+    def anneal(self, rungs: PyTree) -> PyTree:
+        """One schedule from warm-up to decay, with tests along the way."""
+        e, progress = self.job.experiment, self.progress
+        while progress.step < self.round_steps and progress.alive:
+            tests_before = progress.step * e.train.tests // self.round_steps
+            rungs = self.train_chunk(rungs)
+            if progress.alive and progress.step < self.round_steps:
+                if progress.step * e.train.tests // self.round_steps > tests_before:
+                    self.test(rungs)
+                if self.ticked - self.saved >= e.engine.checkpoint_seconds:
+                    self.save(rungs)
+        return rungs
+
+    @property
+    def round_steps(self) -> int:
+        """Steps of this schedule: each further round of a rung takes twice as many."""
+        return self.phase.steps * 2**self.progress.round
+
     def train_chunk(self, rungs: PyTree) -> PyTree:
         job, progress = self.job, self.progress
-        first = progress.step
-        steps = np.arange(first, min(first + job.experiment.engine.chunk, self.phase.steps))
+        steps = np.arange(
+            progress.step, min(progress.step + job.experiment.engine.chunk, self.round_steps)
+        )
         rates = np.stack([self.rates(size)[steps] for size in progress.alive])
-        targets = job.programs.targets(job.teachers, Purpose.TRAIN, steps)
-        rungs, losses = job.programs.train(rungs, job.teachers, steps, rates, targets)
+        streamed = progress.offset + steps  # a further round reads on in the stream
+        targets = self.targets(streamed)
+        rungs, losses = job.programs.train(rungs, job.teachers, streamed, rates, targets)
         losses = job.layout.collect(losses)  # replica, condition, rung, step
         progress.step += len(steps)
         progress.total_step += len(steps)
@@ -179,8 +215,8 @@ class _Loop:
             for cell in self.cells(losses):
                 self.measured("train", size, cell, losses[cell][i].mean(), rate=rates[i, -1])
                 if not np.isfinite(losses[cell][i]).all():
-                    bad = int(np.argmin(np.isfinite(losses[cell][i])))
-                    self.conclude(size, cell, status="diverged", diverged_step=first + bad)
+                    bad = int(streamed[np.argmin(np.isfinite(losses[cell][i]))])
+                    self.conclude(size, cell, status="diverged", diverged_step=bad)
         sizes = ", ".join(map(str, self.phase.sizes))
         label = f"rung {progress.phase + 1}/{len(job.phases)} · {job.problem.axis} {sizes}"
         self.show(progress.total_step, label, float(losses[..., -1, -1].mean()), self.share())
@@ -188,17 +224,34 @@ class _Loop:
 
     def share(self) -> float:
         """The part of the job's work that is done, a step of a rung costing as its size."""
-        work = [phase.steps * sum(phase.sizes) for phase in self.job.phases]
-        here = self.progress.step * sum(self.phase.sizes)
-        return (sum(work[: self.progress.phase]) + here) / sum(work)
+        progress, rounds = self.progress, least_rounds(self.job.experiment.train)
+        work = [phase.steps * rounds * sum(phase.sizes) for phase in self.job.phases]
+        here = (progress.offset + progress.step) * sum(self.phase.sizes)
+        here = min(here, work[progress.phase])
+        return (sum(work[: progress.phase]) + here) / sum(work)
+
+    def targets(self, steps: Int[np.ndarray, "steps"]) -> PyTree:
+        """The teachers' answers at some steps, kept for later rungs while there is room.
+
+        Every rung reads the same stream, so a later one asks for the same chunks again. The same
+        program makes them either way, so that the cache changes no number.
+        """
+        key = (int(steps[0]), len(steps))
+        if key in self.cache:
+            return self.cache[key]
+        targets = self.job.programs.targets(self.job.teachers, Purpose.TRAIN, steps)
+        later = self.job.phases[self.progress.phase + 1 :]
+        size = sum(x.nbytes for x in jax.tree.leaves(targets))
+        rounds = least_rounds(self.job.experiment.train)
+        if any(phase.steps * rounds > steps[-1] for phase in later) and size <= self.room:
+            self.cache[key] = targets
+            self.room -= size
+        return targets
 
     def drop_diverged(self, rungs: PyTree, losses: Float[np.ndarray, "..."]) -> PyTree:
         """Stops the rungs of which no cell has a finite loss any more."""
         keep = [i for i in range(len(rungs)) if np.isfinite(losses[:, :, i, -1]).any()]
         self.progress.alive = [self.progress.alive[i] for i in keep]
-        if not keep:
-            skipped = self.phase.steps - self.progress.step
-            self.progress.total_step += skipped
         return tuple(rungs[i] for i in keep)
 
     def test(self, rungs: PyTree) -> Float[np.ndarray, "replica condition rung batch"]:
@@ -213,28 +266,59 @@ class _Loop:
                 self.measured("test", size, cell, *_mean(losses[cell][i]))
         return losses
 
-    def finish(self, losses: Float[np.ndarray, "replica condition rung batch"]) -> None:
-        for i, size in enumerate(self.progress.alive):
+    def settle(self, losses: Float[np.ndarray, "replica condition rung batch"]) -> list[int]:
+        """Notes the annealed losses; concludes the rungs that are done, and returns the others.
+
+        A rung is done when the last doubling of its steps lowered the loss of each of its cells
+        by less than the tolerance, or when there are no doublings left.
+        """
+        train, progress = self.job.experiment.train, self.progress
+        unsettled = []
+        for i, size in enumerate(progress.alive):
+            sequence = progress.annealed.setdefault(str(size), [])
+            sequence.append(losses[:, :, i].mean(axis=-1).tolist())
+            falls = np.ones(losses.shape[:2])
+            if len(sequence) > 1:
+                falls = 1 - np.array(sequence[-1]) / np.array(sequence[-2])
+            settled = falls < train.tolerance
+            # A cell that diverged has no fall to speak of, and does not hold up the others.
+            waiting = ~settled & np.isfinite(falls)
+            if train.converge and waiting.any() and progress.round < train.max_doublings:
+                unsettled.append(size)
+                continue
             for cell in self.cells(losses):
-                if np.isfinite(losses[cell][i]).all():
-                    loss, stderr = _mean(losses[cell][i])
-                    self.conclude(size, cell, status="completed", loss=loss, loss_stderr=stderr)
-                else:
-                    self.conclude(size, cell, status="diverged", diverged_step=self.phase.steps)
+                loss, stderr = _mean(losses[cell][i])
+                if not np.isfinite(loss):
+                    step = progress.offset + progress.step
+                    self.conclude(size, cell, status="diverged", diverged_step=step)
+                    continue
+                self.conclude(
+                    size,
+                    cell,
+                    status="completed",
+                    loss=loss,
+                    loss_stderr=stderr,
+                    converged=bool(settled[cell]) if train.converge else None,
+                    annealed=[losses[cell[0]][cell[1]] for losses in sequence],
+                )
+        return unsettled
 
     def conclude(self, size: int, cell: tuple[int, int], **outcome: Any) -> None:
         """Writes a rung's outcome down, once: what diverged first stays so."""
+        progress = self.progress
         entry = self.name(size, cell) | {"reported": self.phase.reported}
-        if not any(entry.items() <= rung.items() for rung in self.progress.rungs):
-            params = jax.tree.leaves(jax.eval_shape(partial(self.job.problem.start, size)))
-            entry |= {"steps": self.progress.step, "parameters": sum(p.size for p in params)}
-            empty = {"loss": None, "loss_stderr": None, "converged": None, "diverged_step": None}
-            self.progress.rungs.append(entry | empty | outcome)
+        if any(entry.items() <= rung.items() for rung in progress.rungs):
+            return
+        params = jax.tree.leaves(jax.eval_shape(partial(self.job.problem.start, size)))
+        entry |= {"steps": progress.offset + progress.step}
+        entry |= {"parameters": sum(p.size for p in params)}
+        empty = dict.fromkeys(("loss", "loss_stderr", "converged", "diverged_step"))
+        progress.rungs.append(entry | empty | {"annealed": []} | outcome)
 
     def measured(self, kind: str, size: int, cell: tuple[int, int], loss, stderr=None, rate=None):
         progress = self.progress
         line = {"kind": kind, "rung": progress.phase} | self.name(size, cell)
-        line |= {"step": progress.step, "total_step": progress.total_step}
+        line |= {"step": progress.offset + progress.step, "total_step": progress.total_step}
         line |= {"seconds": round(progress.seconds, 3), "time": time.time(), "loss": float(loss)}
         line |= {} if rate is None else {"learning_rate": float(rate)}
         line |= {} if stderr is None else {"loss_stderr": float(stderr)}
@@ -254,7 +338,7 @@ class _Loop:
 
     def rates(self, size: int) -> Float[np.ndarray, "steps"]:
         e = self.job.experiment
-        return learning_rates(e.optimizer, e.schedule, size=size, steps=self.phase.steps)
+        return learning_rates(e.optimizer, e.schedule, size=size, steps=self.round_steps)
 
     def tick(self) -> None:
         now = time.monotonic()

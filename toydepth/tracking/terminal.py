@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Column
 
 _SMOOTHING = 0.2  # weight of the newest interval in the rate
 _TENTHS = 10  # plain lines over the whole job, beside one at the end of each rung
@@ -34,9 +35,10 @@ def progress(total_steps: int, plain: bool | None = None) -> Iterator[Bar]:
         finally:
             bar.finish_rung()
     else:
-        columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=20))
+        label = TextColumn("{task.description}", markup=False)
+        rest = BarColumn(bar_width=None, table_column=Column(ratio=1))
         status = TextColumn("{task.fields[status]}", markup=False)
-        with Progress(*columns, status, console=Console(stderr=True)) as live:
+        with Progress(label, rest, status, console=Console(stderr=True), expand=True) as live:
             yield Bar(total_steps, live)
 
 
@@ -69,7 +71,9 @@ class Bar:
         self._pace.update(share, time.monotonic(), skip=new_rung)
         status = self._status(done_steps, loss, share)
         if self._live:
-            self._live.update(self._task, completed=done_steps, description=label, status=status)
+            room = max(self._live.console.width - len(status) - 3, 1)  # two gaps, a bar of one
+            short = label if len(label) <= room else label[: room - 1] + "…"
+            self._live.update(self._task, completed=done_steps, description=short, status=status)
             return
         self._pending = f"{label} | {status}"
         tenth = _TENTHS * done_steps // max(self._total, 1)
@@ -93,9 +97,10 @@ class Bar:
     def _status(self, done: int, loss: float | None, share: float) -> str:
         parts = [f"step {done}/{self._total}"]
         if loss is not None:
-            parts.append(f"loss {loss:.3e}")
+            parts.append(f"loss {loss:.2e}")
         if self._rate.value and self._pace.value:
-            parts.append(f"{self._rate.value:.3g} steps/s")
+            rate = self._rate.value
+            parts.append(f"{rate:.0f}/s" if rate >= 10 else f"{rate:.2g}/s")
             parts.append(f"{clock((1 - share) / self._pace.value)} left")
         return " | ".join(parts)
 

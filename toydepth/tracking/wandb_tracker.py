@@ -10,6 +10,7 @@ import math
 import os
 import sys
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:  # W&B takes a second to import: only runs that use it pay
     import wandb
 
 _START_SECONDS = 20  # longest wait for the server when a run starts
+_DATA_DIR_GIVEN = "WANDB_DATA_DIR" in os.environ
 _FINISH_SECONDS = 120  # longest wait for uploads when it ends; the rest stays on disk
 
 
@@ -78,6 +80,8 @@ def start_wandb(
     """
     import wandb
 
+    if not _DATA_DIR_GIVEN:  # what waits for an upload belongs to the run, not to the home folder
+        os.environ["WANDB_DATA_DIR"] = str(Path(folder).absolute() / "wandb")
     mode = _mode()
     if mode == "offline":
         # W&B's own telemetry would look up its server even for an offline run.
@@ -125,6 +129,7 @@ class WandbTracker:
         self._axis = axis
         self._replicas = replicas
         self._seen = 0
+        self._broken = False
         # The server's summary of a resumed run tells how far the history had got.
         self._known = run.summary.get("record", 0) if run.resumed else 0
         for field in ("total_step", "seconds", "record"):
@@ -135,8 +140,21 @@ class WandbTracker:
     def log(self, record: dict[str, Any]) -> None:
         """Send one record of the history, unless the server has it already."""
         self._seen += 1
-        if self._seen <= self._known:
+        if self._seen > self._known:
+            self._attempt(lambda: self._log(record))
+
+    def _attempt(self, send: Callable[[], None]) -> None:
+        """A tracker that breaks is said once and left; it must not take the run with it."""
+        if self._broken:
             return
+        try:
+            send()
+        except Exception as error:
+            self._broken = True
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            print(f"W&B stopped taking records, the run goes on: {reason}", file=sys.stderr)
+
+    def _log(self, record: dict[str, Any]) -> None:
         values = metrics(record, self._axis, self._replicas)
         # As fields, not as W&B's own step: that one must grow, and replicas share their steps.
         shared = {field: record[field] for field in ("total_step", "seconds") if field in record}
@@ -144,6 +162,9 @@ class WandbTracker:
 
     def finish(self, result: dict[str, Any], figures: list[Path]) -> None:
         """Send the result and the figures (PNG files); a run not completed ends as failed."""
+        self._attempt(lambda: self._finish(result, figures))
+
+    def _finish(self, result: dict[str, Any], figures: list[Path]) -> None:
         import wandb
 
         self._run.summary.update(summary(result, self._axis))
