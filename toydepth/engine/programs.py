@@ -85,16 +85,15 @@ def build(
     @cells
     def update(rung, teacher, condition, x, target, rate):
         params, state = rung
-        loss, gradient = mean(
-            jax.value_and_grad(problem.loss)(params, teacher, condition, x, target)
-        )
+        loss, gradient = jax.value_and_grad(problem.loss)(params, teacher, condition, x, target)
+        gradient = mean(gradient)
         change, state = update_rule.update(gradient, state, params)
         params = optax.apply_updates(params, optax.tree.scale(-rate, change))
         return (params, state), loss
 
     @cells
     def measure(rung, teacher, condition, x, target, _):
-        return mean(problem.loss(rung[0], teacher, condition, x, target))
+        return problem.loss(rung[0], teacher, condition, x, target)
 
     def train(rungs, teacher, steps, rates, targets):
         def one_step(rungs, at):
@@ -105,7 +104,8 @@ def build(
             return rungs, jnp.stack(losses, axis=-1)
 
         rungs, losses = jax.lax.scan(one_step, rungs, (steps, rates.T, targets))
-        return rungs, jnp.moveaxis(losses, 0, -1)
+        # The losses are averaged over devices here, once: each exchange has a fixed cost.
+        return rungs, mean(jnp.moveaxis(losses, 0, -1))
 
     def test(rungs, teacher, batches, targets):
         def at(batch):
@@ -114,7 +114,7 @@ def build(
             losses = [measure(rung, teacher, x, target, None) for rung in rungs]
             return jnp.stack(losses, axis=-1)
 
-        return jnp.moveaxis(jax.lax.map(at, (batches, targets)), 0, -1)
+        return mean(jnp.moveaxis(jax.lax.map(at, (batches, targets)), 0, -1))
 
     return Programs(
         targets=pmap(targets, in_axes=(0, None, None), static_broadcasted_argnums=1),
