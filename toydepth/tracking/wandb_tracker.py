@@ -81,7 +81,8 @@ def start_wandb(
     import wandb
 
     if not _DATA_DIR_GIVEN:  # what waits for an upload belongs to the run, not to the home folder
-        os.environ["WANDB_DATA_DIR"] = str(Path(folder).absolute() / "wandb")
+        place = os.environ.get("WANDB_DIR") or folder
+        os.environ["WANDB_DATA_DIR"] = str(Path(place).absolute() / "wandb")
     mode = _mode()
     if mode == "offline":
         # W&B's own telemetry would look up its server even for an offline run.
