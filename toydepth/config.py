@@ -175,6 +175,11 @@ class Train:
         0.05, number(0, 1), "fall of the loss by the last doubling under which it stays"
     )
     max_doublings: int = setting(3, whole(1, 20), "budget of doublings for a rung")
+    precision: str = setting(
+        "float32",
+        choice("float32", "bfloat16"),
+        "of the students' products in training; tests are float32",
+    )
     batch_size: int = setting(256, whole(1, 10**7), "fresh inputs of each step")
     test_batches: int = setting(10, whole(2, 10_000), "fresh batches of the test loss")
     tests: int = setting(20, whole(1, 10_000), "test losses taken along the way of each rung")

@@ -61,10 +61,12 @@ def pool_runs(runs: Sequence[Run]) -> tuple[list[Regime], list[str]]:
             shared = facts | {"T": rung["temperature"]}
             point = {
                 "depth": rung["depth"],
+                "replica": rung["replica"],
                 "teacher_seed": first + rung["replica"],
                 "seed": seed,
                 **{name: rung[name] for name in ("loss", "loss_stderr", "converged", "status")},
                 **{name: rung.get(name) for name in ("steps", "parameters", "diverged_step")},
+                **{name: rung.get(name) for name in ("loss_as_trained", "annealed")},
                 "run": run.name,
             }
             found[json.dumps(shared, sort_keys=True)].append((steps, point))
@@ -313,6 +315,11 @@ def _notes(
             notes.append(
                 f"{label}: {_named(point)} is left out: "
                 f"its loss is {'missing' if point['loss'] is None else point['loss']}"
+            )
+        if point["loss_as_trained"] is not None:
+            notes.append(
+                f"{label}: {_named(point)} was trained with bfloat16 products: its loss is "
+                f"{point['loss']:.3g} in float32, {point['loss_as_trained']:.3g} as trained"
             )
     if data.stderr is None and any(point["loss_stderr"] for points in at_depth for point in points):
         notes.append(f"{label}: not every loss has a standard error, so all weigh the same")

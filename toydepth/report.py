@@ -13,12 +13,14 @@ argument is not allowed.
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from toydepth.over_time import alpha_over_training
 from toydepth.regimes import Run, columns, describe, label_regimes, pool_runs
 from toydepth.results import ResultError, find_runs, read_result
-from toydepth.tracking import write_json, write_whole
+from toydepth.tracking import read_history, write_json, write_whole
 
 DRAWN = 12  # regimes in one figure; more cannot be told apart
 
@@ -55,16 +57,19 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
         else:
             runs.append(Run(os.path.relpath(path.parent, output), result, path.stat().st_mtime_ns))
     regimes, notes = pool_runs(runs)
-    entries, curves = [], []
+    entries, curves, courses = [], [], []
+    history_of = cache(lambda run: read_history(os.path.normpath(output / run)))
     for label, regime in label_regimes(regimes):
         entry, law, more = describe(label, regime)
+        entry["alpha_over_training"] = alpha_over_training(regime, history_of)
         entries.append(entry)
         notes += more
         if entry["depths"]:
             curves.append((label, regime.usable(), law))
+            courses.append((label, entry["alpha_over_training"]))
     if len(curves) > DRAWN:
         notes.append(f"the figures show the first {DRAWN} of {len(curves)} regimes")
-    drawings = _draw(curves[:DRAWN])
+    drawings = _draw(curves[:DRAWN], courses[:DRAWN])
 
     report = {
         "schema": 1,
@@ -83,17 +88,19 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
     return report | {"folder": str(output)}
 
 
-def _draw(curves: list) -> dict[str, bytes]:
+def _draw(curves: list, courses: list) -> dict[str, bytes]:
     """The figures as PNG, by name; without those that have nothing to show."""
     if not curves:
         return {}
     import io
 
-    from toydepth.figures import (
+    from toydepth.figures import (  # matplotlib is slow to import
+        Course,
         Curve,
+        exponent_over_training,
         local_exponents,
         loss_against_size,
-    )  # matplotlib is slow to import
+    )
 
     drawn = []
     for label, points, law in curves:
@@ -107,6 +114,15 @@ def _draw(curves: list) -> dict[str, bytes]:
         figures["local_alpha"] = local_exponents(drawn)
     except ValueError:  # one depth everywhere
         pass
+    timed = [(label, found) for label, found in courses if len(found) > 1]
+    if timed:
+        same = all(entry["steps"] for _, found in timed for entry in found)
+        time = "steps" if same else "share"
+        names = (time, "value", "low", "high")
+        figures["alpha_over_training"] = exponent_over_training(
+            [Course(label, *([e[n] for e in found] for n in names)) for label, found in timed],
+            xlabel="training steps" if same else "share of each rung's training",
+        )
     pngs = {}
     for name, figure in figures.items():
         buffer = io.BytesIO()

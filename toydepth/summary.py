@@ -56,11 +56,18 @@ def exponents(rungs: list[dict[str, Any]]) -> dict[str, Any]:
     points = [r | {"teacher_seed": r["replica"]} for r in rungs if r["loss"]]
     if len({r["temperature"] for r in points}) > 1:
         reason = "several temperatures: each is a regime of its own"
-        return {"alpha": None, "alpha_reason": reason, "local_alpha": []}
+        return {
+            "alpha": None,
+            "alpha_converged": None,
+            "alpha_reason": reason,
+            "local_alpha": [],
+        }
     law, reason = fit_points(points)
     local = local_alpha(*astuple(columns(points))) if points else []
+    converged, _ = fit_points([p for p in points if p["converged"]])
     return {
         "alpha": asdict(law.alpha) if law else None,
+        "alpha_converged": asdict(converged.alpha) if converged else None,
         "alpha_reason": reason,
         "local_alpha": [asdict(pair) for pair in local],
     }

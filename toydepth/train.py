@@ -131,6 +131,7 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
     }
     answer |= extra
     write_json(folder / "result.json", answer)
+    say(f"{at.seconds:.0f} s, {answer['compile_seconds']:.0f} s of them compiling")
     tracker.finish(answer, [])
     return answer
 

@@ -162,3 +162,14 @@ def test_a_budget_that_ends_is_said(make, tmp_path):
     assert [r["converged"] for r in rungs] == [False, False]
     unmeasured, _ = trained(make(SMALL), tmp_path / "plain")
     assert [r["converged"] for r in unmeasured] == [None, None]
+
+
+def test_bfloat16_training_is_tested_in_float32_and_says_what_it_costs(make, tmp_path):
+    e = make(merged({"train": {"precision": "bfloat16"}}))
+    rungs, _ = trained(e, tmp_path / "low")
+    exact, _ = trained(make(SMALL), tmp_path / "exact")
+    assert all(r["loss_as_trained"] is None for r in exact)
+    for low, high in zip(rungs, exact, strict=True):
+        assert low["loss_as_trained"] != low["loss"]
+        assert low["loss_as_trained"] == pytest.approx(low["loss"], rel=0.1)
+        assert low["loss"] == pytest.approx(high["loss"], rel=0.2)

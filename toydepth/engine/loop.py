@@ -23,6 +23,8 @@ from toydepth.engine.programs import Programs, build
 from toydepth.engine.schedule import learning_rates
 from toydepth.toy import Problem, Purpose
 
+Losses = Float[np.ndarray, "replica condition rung batch"]
+
 
 @dataclass
 class Progress:
@@ -168,7 +170,7 @@ class _Loop:
             rungs = self.anneal(rungs)
             if not progress.alive:
                 break
-            unsettled = self.settle(self.test(rungs))
+            unsettled = self.settle(rungs, self.test(rungs))
             if not unsettled:
                 break
             rungs = tuple(rungs[progress.alive.index(size)] for size in unsettled)
@@ -254,19 +256,20 @@ class _Loop:
         self.progress.alive = [self.progress.alive[i] for i in keep]
         return tuple(rungs[i] for i in keep)
 
-    def test(self, rungs: PyTree) -> Float[np.ndarray, "replica condition rung batch"]:
+    def losses_of(self, test: Callable, rungs: PyTree) -> Losses:
         job = self.job
         batches = np.arange(job.experiment.train.test_batches)
-        losses = job.layout.collect(
-            job.programs.test(rungs, job.teachers, batches, job.test_targets)
-        )
+        return job.layout.collect(test(rungs, job.teachers, batches, job.test_targets))
+
+    def test(self, rungs: PyTree) -> Losses:
+        losses = self.losses_of(self.job.programs.test, rungs)
         self.tick()
         for i, size in enumerate(self.progress.alive):
             for cell in self.cells(losses):
                 self.measured("test", size, cell, *_mean(losses[cell][i]))
         return losses
 
-    def settle(self, losses: Float[np.ndarray, "replica condition rung batch"]) -> list[int]:
+    def settle(self, rungs: PyTree, losses: Losses) -> list[int]:
         """Notes the annealed losses; concludes the rungs that are done, and returns the others.
 
         A rung is done when the last doubling of its steps lowered the loss of each of its cells
@@ -274,6 +277,9 @@ class _Loop:
         """
         train, progress = self.job.experiment.train, self.progress
         unsettled = []
+        as_trained = None
+        if self.job.problem.training_loss is not None:
+            as_trained = self.losses_of(self.job.programs.test_as_trained, rungs).mean(axis=-1)
         for i, size in enumerate(progress.alive):
             sequence = progress.annealed.setdefault(str(size), [])
             sequence.append(losses[:, :, i].mean(axis=-1).tolist())
@@ -299,6 +305,7 @@ class _Loop:
                     loss=loss,
                     loss_stderr=stderr,
                     converged=bool(settled[cell]) if train.converge else None,
+                    loss_as_trained=None if as_trained is None else float(as_trained[cell][i]),
                     annealed=[losses[cell[0]][cell[1]] for losses in sequence],
                 )
         return unsettled
@@ -312,7 +319,8 @@ class _Loop:
         params = jax.tree.leaves(jax.eval_shape(partial(self.job.problem.start, size)))
         entry |= {"steps": progress.offset + progress.step}
         entry |= {"parameters": sum(p.size for p in params)}
-        empty = dict.fromkeys(("loss", "loss_stderr", "converged", "diverged_step"))
+        unknown = ("loss", "loss_stderr", "loss_as_trained", "converged", "diverged_step")
+        empty = dict.fromkeys(unknown)
         progress.rungs.append(entry | empty | {"annealed": []} | outcome)
 
     def measured(self, kind: str, size: int, cell: tuple[int, int], loss, stderr=None, rate=None):

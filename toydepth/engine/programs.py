@@ -37,12 +37,14 @@ class Programs(NamedTuple):
         of (parameters, optimiser state) for each size, the rates (rungs, steps) on the host, and
         the losses, before each step's update, (devices, replica, condition, rungs, steps).
       test: (rungs, teacher, batches, targets) -> losses of each batch, laid out as in `train`.
+      test_as_trained: the same with the loss as training computes it.
       init: parameters (devices, replica, condition, ...) -> optimiser state.
     """
 
     targets: Callable[..., PyTree]
     train: Callable[..., PyTree]
     test: Callable[..., PyTree]
+    test_as_trained: Callable[..., PyTree]
     init: Callable[..., PyTree]
 
 
@@ -50,6 +52,7 @@ def build(
     problem: Problem, update_rule: optax.GradientTransformation, layout: Layout, *, batch: int
 ) -> Programs:
     """The programs of one job. Each compiles once for each tuple of sizes it is called with."""
+    training_loss = problem.training_loss or problem.loss
     own = batch // layout.row_shards
     pmap = partial(jax.pmap, axis_name=AXIS, devices=layout.devices)
     mean = partial(jax.lax.pmean, axis_name=AXIS, axis_index_groups=layout.row_groups)
@@ -85,15 +88,11 @@ def build(
     @cells
     def update(rung, teacher, condition, x, target, rate):
         params, state = rung
-        loss, gradient = jax.value_and_grad(problem.loss)(params, teacher, condition, x, target)
+        loss, gradient = jax.value_and_grad(training_loss)(params, teacher, condition, x, target)
         gradient = mean(gradient)
         change, state = update_rule.update(gradient, state, params)
         params = optax.apply_updates(params, optax.tree.scale(-rate, change))
         return (params, state), loss
-
-    @cells
-    def measure(rung, teacher, condition, x, target, _):
-        return problem.loss(rung[0], teacher, condition, x, target)
 
     def train(rungs, teacher, steps, rates, targets):
         def one_step(rungs, at):
@@ -107,7 +106,11 @@ def build(
         # The losses are averaged over devices here, once: each exchange has a fixed cost.
         return rungs, mean(jnp.moveaxis(losses, 0, -1))
 
-    def test(rungs, teacher, batches, targets):
+    def test(loss, rungs, teacher, batches, targets):
+        @cells
+        def measure(rung, teacher, condition, x, target, _):
+            return loss(rung[0], teacher, condition, x, target)
+
         def at(batch):
             index, target = batch
             x = inputs(Purpose.TEST, index)
@@ -119,6 +122,7 @@ def build(
     return Programs(
         targets=pmap(targets, in_axes=(0, None, None), static_broadcasted_argnums=1),
         train=pmap(train, in_axes=(0, 0, None, None, 0), donate_argnums=0),
-        test=pmap(test, in_axes=(0, 0, None, 0)),
+        test=pmap(partial(test, problem.loss), in_axes=(0, 0, None, 0)),
+        test_as_trained=pmap(partial(test, training_loss), in_axes=(0, 0, None, 0)),
         init=pmap(jax.vmap(jax.vmap(update_rule.init))),
     )

@@ -1,6 +1,7 @@
 """The layer of arXiv 2602.05970, appendix C: h <- h + relu(rms(h) W_in + b)^2 W_out."""
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -29,18 +30,30 @@ def rms_norm(x: Float[Array, "*batch width"]) -> Float[Array, "*batch width"]:
     return x * jax.lax.rsqrt(jnp.mean(jnp.square(x), axis=-1, keepdims=True) + EPS)
 
 
-@jax.custom_vjp
-def mlp(weights: Mlp, h: Float[Array, "batch width"]) -> Float[Array, "batch width"]:
-    """One layer's update of the state, relu(rms(h) W_in + b)^2 W_out."""
-    return _forward(weights, h)[0]
+@partial(jax.custom_vjp, nondiff_argnums=(2,))
+def mlp(
+    weights: Mlp, h: Float[Array, "batch width"], precision: str = "float32"
+) -> Float[Array, "batch width"]:
+    """One layer's update of the state, relu(rms(h) W_in + b)^2 W_out.
+
+    With `precision="bfloat16"` the factors of each product are rounded to 8 bits; the products
+    are summed, and everything else is done, in float32.
+    """
+    return _forward(weights, h, precision)[0]
 
 
-def _forward(weights: Mlp, h):
-    active = jax.nn.relu(rms_norm(h) @ weights.w_in + weights.b_in)
-    return jnp.square(active) @ weights.w_out.T, (weights, h, active)
+def _product(a, b, precision: str):
+    if precision == "bfloat16":
+        a, b = a.astype(jnp.bfloat16), b.astype(jnp.bfloat16)
+    return jnp.matmul(a, b, preferred_element_type=jnp.float32)
 
 
-def _backward(saved, change):
+def _forward(weights: Mlp, h, precision: str):
+    active = jax.nn.relu(_product(rms_norm(h), weights.w_in, precision) + weights.b_in)
+    return _product(jnp.square(active), weights.w_out.T, precision), (weights, h, active)
+
+
+def _backward(precision: str, saved, change):
     """The transpose, from the state and relu's output alone.
 
     Automatic differentiation saves three times as much a layer; a deep student's backward pass
@@ -49,10 +62,14 @@ def _backward(saved, change):
     weights, h, active = saved
     scale = jax.lax.rsqrt(jnp.mean(jnp.square(h), axis=-1, keepdims=True) + EPS)
     normed = h * scale
-    into_relu = 2 * active * (change @ weights.w_out)
-    into_norm = into_relu @ weights.w_in.T
+    into_relu = 2 * active * _product(change, weights.w_out, precision)
+    into_norm = _product(into_relu, weights.w_in.T, precision)
     along = jnp.mean(into_norm * normed, axis=-1, keepdims=True)
-    gradient = Mlp(normed.T @ into_relu, jnp.sum(into_relu, axis=0), change.T @ jnp.square(active))
+    gradient = Mlp(
+        _product(normed.T, into_relu, precision),
+        jnp.sum(into_relu, axis=0),
+        _product(change.T, jnp.square(active), precision),
+    )
     return gradient, scale * (into_norm - normed * along)
 
 

@@ -6,6 +6,7 @@ varies something else (a width, a vocabulary) is another `Problem`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import jax.numpy as jnp
 from flax import nnx
@@ -33,6 +34,7 @@ class Problem:
       start: size -> untrained parameters.
       grow: (parameters, size) -> parameters of that size that do the same.
       loss: (parameters, teacher, condition, inputs, targets) -> mean loss of the batch.
+      training_loss: the same as training computes it, where that is less exact, else None.
     """
 
     axis: str
@@ -45,6 +47,7 @@ class Problem:
     start: Callable[[int], PyTree]
     grow: Callable[[PyTree, int], PyTree]
     loss: Callable[..., Float[Array, ""]]
+    training_loss: Callable[..., Float[Array, ""]] | None
 
 
 def depth_problem(e: Experiment) -> Problem:
@@ -72,9 +75,9 @@ def depth_problem(e: Experiment) -> Problem:
 
     graph = nnx.graphdef(nnx.eval_shape(lambda: student(1)))
 
-    def loss(params, teacher: Teacher, temperature, x, target):
+    def loss(params, teacher: Teacher, temperature, x, target, precision="float32"):
         model = nnx.merge(graph, params)
-        state = model(x)
+        state = model(x, precision)
         if e.objective.kind == "mse":
             return objectives.mean_squared_error(state, target)
         teacher_logits = target @ teacher.head / temperature
@@ -93,4 +96,7 @@ def depth_problem(e: Experiment) -> Problem:
         start=lambda depth: nnx.state(student(depth), nnx.Param),
         grow=lambda params, depth: deepen(params, e.student.block, depth),
         loss=loss,
+        training_loss=None
+        if e.train.precision == "float32"
+        else partial(loss, precision=e.train.precision),
     )

@@ -14,24 +14,25 @@ from jaxtyping import Array, Float, Key
 
 from toydepth.toy.layers import Mlp, mlp, rms_norm, uniform_mlp
 
+State = Float[Array, "batch width"]
+Update = Callable[[State], State]
+
 
 class Block(NamedTuple):
-    """One step of the student's state, and the MLPs that it uses, by name."""
+    """One step of the student's state, given its MLPs as functions, and the names of those."""
 
-    apply: Callable[..., Float[Array, "batch width"]]
+    apply: Callable[..., State]
     mlps: tuple[str, ...]
 
 
-def residual(h: Float[Array, "batch width"], layer: Mlp) -> Float[Array, "batch width"]:
+def residual(h: State, f: Update) -> State:
     """An Euler step, h + f(h)."""
-    return h + mlp(layer, h)
+    return h + f(h)
 
 
-def midpoint(
-    h: Float[Array, "batch width"], first: Mlp, second: Mlp
-) -> Float[Array, "batch width"]:
+def midpoint(h: State, first: Update, second: Update) -> State:
     """A second-order Runge-Kutta step, h + f2(h + f1(h)/2)."""
-    return h + mlp(second, h + 0.5 * mlp(first, h))
+    return h + second(h + 0.5 * first(h))
 
 
 BLOCKS = {
@@ -66,13 +67,14 @@ class Student(nnx.Module):
         if vocabulary is not None:
             self.head = nnx.Param(jnp.zeros((width, vocabulary)))
 
-    def __call__(self, x: Float[Array, "batch width"]) -> Float[Array, "batch width"]:
-        """The final normalised state."""
+    def __call__(self, x: State, precision: str = "float32") -> State:
+        """The final normalised state; `precision` is that of the MLPs' products."""
         apply, names = BLOCKS[self.block]
         stacked = tuple(getattr(self, name).weights() for name in names)
 
         def step(h, layer):
-            return apply(h, *layer), None
+            mlps = [lambda at, own=own: mlp(own, at, precision) for own in layer]
+            return apply(h, *mlps), None
 
         last, _ = jax.lax.scan(step, rms_norm(x), stacked)
         return rms_norm(last)
