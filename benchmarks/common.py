@@ -13,7 +13,7 @@ from toydepth import config
 from toydepth.tracking import versions
 
 PUBLISHED = {  # arXiv 2602.05970, figure 5
-    "teacher": {"depth": 128},
+    "teacher": {"kind": "independent", "depth": 128},  # 128 layers of its own, as the baseline's
     "student": {"width": 32, "depth": [6, 12, 16, 24, 32, 48]},
     "train": {"batch_size": 1024, "method": "scratch", "steps": 80_000},
 }

@@ -9,7 +9,9 @@ the last of its rungs passed below the published loss.
 
 import argparse
 import json
+import math
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from common import experiment, write
@@ -49,17 +51,20 @@ def main() -> None:
     figures = {}
     for kind in args.teacher:
         common = {"teacher": {"kind": kind}, "train": {"steps": args.steps}}
-        bar, _, published = train(experiment(MODEL, common, PUBLISHED))
-        losses, tests, continued = train(experiment(MODEL, common))
+        schedules = [experiment(MODEL, common, PUBLISHED), experiment(MODEL, common)]
+        for e in schedules:  # compile before the clock runs
+            train(replace(e, train=replace(e.train, steps=(e.engine.chunk,))))
+        (bar, _, published), (losses, tests, continued) = map(train, schedules)
         passed = {}
         for line in tests:
-            if line["loss"] < bar[line["depth"]]:
+            if line["loss"] < (bar[line["depth"]] or math.inf):
                 passed.setdefault(line["depth"], line["seconds"])
         reached = max(passed.values()) if len(passed) == len(bar) else None
         figures[kind] = {
             "steps": args.steps,
             "published": {"losses": bar, "seconds": published},
-            "continuation": {"losses": losses, "seconds": continued, "seconds_to_pass": reached},
+            "continuation": {"losses": losses, "seconds": continued, "seconds_to_pass": passed},
+            "seconds_to_pass_all": reached,
         }
         print(f"{kind}: published {published:.0f} s, losses {json.dumps(bar)}")
         print(f"{kind}: continuation {continued:.0f} s, losses {json.dumps(losses)}")

@@ -166,7 +166,8 @@ def test_a_tracker_that_breaks_does_not_take_the_run_with_it(command, tmp_path):
 
 
 def test_a_killed_run_resumes_to_the_same_numbers(command, tmp_path):
-    ladder = ["student.depth=[2,4]", *QUICK, "train.steps=200", "engine.checkpoint_seconds=0"]
+    ladder = ["student.depth=[2,4]", *QUICK, "train.steps=100", "engine.checkpoint_seconds=0"]
+    ladder += ["train.converge=true", "train.max_doublings=2", "train.tolerance=0.001"]
     whole = command(*ladder, "hydra.run.dir=whole")
     assert whole.returncode == 0, whole.stderr
 
@@ -194,9 +195,9 @@ def test_a_killed_run_resumes_to_the_same_numbers(command, tmp_path):
 
     third = command(*ladder, "hydra.run.dir=cut", "resume=true")
     assert third.returncode == 0 and "completed already" in third.stderr
-    other = command(*ladder, "hydra.run.dir=cut", "resume=true", "train.steps=201")
+    other = command(*ladder, "hydra.run.dir=cut", "resume=true", "train.steps=101")
     assert other.returncode == 2
-    assert "train.steps=[200], not [201]" in other.stderr
+    assert "train.steps=[100], not [101]" in other.stderr
     over = command(*ladder, "hydra.run.dir=cut")
     assert over.returncode == 2 and "resume=true" in over.stderr
 
@@ -255,6 +256,12 @@ def test_a_refusal_is_a_command_s_too(command, tmp_path):
     swept = command("-m", "student.depth=2,0", *QUICK)
     assert swept.returncode == 2 and "student.depth=0" in swept.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_help_needs_no_jax():
+    code = "import sys; sys.argv = ['train', '--help']; from toydepth import train; train.main();"
+    code += "assert not {'jax', 'flax', 'wandb', 'matplotlib'} & set(sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
 
 
 def test_help_and_cfg_show_every_setting(command):

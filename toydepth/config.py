@@ -178,7 +178,7 @@ class Train:
     precision: str = setting(
         "float32",
         choice("float32", "bfloat16"),
-        "of the students' products in training; tests are float32",
+        "of the MLPs' products in training; tests are float32",
     )
     batch_size: int = setting(256, whole(1, 10**7), "fresh inputs of each step")
     test_batches: int = setting(10, whole(2, 10_000), "fresh batches of the test loss")

@@ -1,63 +1,81 @@
 """How a regime's exponent moves while its rungs train (arXiv 2602.05970, figure 4b)."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from toydepth.regimes import Regime, fit_points
 
-SHARES = tuple(k / 20 for k in range(1, 21))
+TIMES = 20
 
 
-def alpha_over_training(
-    regime: Regime, history_of: Callable[[str], Sequence[dict[str, Any]]]
-) -> list[dict[str, Any]]:
-    """Alpha with its 95 % interval when each rung has done a given share of its training.
+class Measured(NamedTuple):
+    """The tests of one rung, in order: steps done, loss and its standard error."""
 
-    Args:
-      regime: the rungs to pool.
-      history_of: a run's name -> the lines of its history.jsonl.
+    steps: list[int]
+    losses: list[float]
+    stderr: list[float]
 
-    Returns an entry for each twentieth at which every rung has been tested: `share`, `steps` (if
-    all rungs train for the same number, else null) and alpha's `value`, `stderr`, `low`, `high`.
+
+def measured_in(history: Sequence[dict[str, Any]]) -> Mapping[tuple, Measured]:
+    """(depth, replica, temperature) -> the tests in a run's history.
+
+    Raises KeyError or TypeError for a line that is not one of toydepth's.
     """
-    points = regime.usable()
-    curves = [_test_losses(point, regime.facts["T"], history_of(point["run"])) for point in points]
-    found = []
-    for share in SHARES:
-        then = [
-            _latest(curve, share * point["steps"])
-            for point, curve in zip(points, curves, strict=True)
-        ]
-        if None in then:
-            continue
-        at = [
-            point | {"loss": loss, "loss_stderr": stderr}
-            for point, (loss, stderr) in zip(points, then, strict=True)
-        ]
-        law, _ = fit_points(at)
-        if law is None:
-            continue
-        steps = {point["steps"] for point in points}
-        entry = {"share": share, "steps": share * steps.pop() if len(steps) == 1 else None}
-        estimate = {name: getattr(law.alpha, name) for name in ("value", "stderr", "low", "high")}
-        found.append(entry | estimate)
+    found = defaultdict(lambda: Measured([], [], []))
+    for line in history:
+        if line["kind"] == "test" and (line["loss"] or 0) > 0:
+            tests = found[line["depth"], line["replica"], line["temperature"]]
+            for values, name in zip(tests, ("step", "loss", "loss_stderr"), strict=True):
+                values.append(line[name])
     return found
 
 
-def _test_losses(
-    point: dict[str, Any], temperature: float | None, history: Sequence[dict[str, Any]]
-) -> list[tuple[int, float, float]]:
-    """(step, loss, standard error) of each test of one rung."""
-    mine = {"kind": "test", "depth": point["depth"], "replica": point["replica"]}
-    mine |= {"temperature": temperature}
-    return [
-        (line["step"], line["loss"], line["loss_stderr"])
-        for line in history
-        if mine.items() <= line.items() and (line["loss"] or 0) > 0
-    ]
+def alpha_over_training(
+    regime: Regime, measured: Callable[[str], Mapping[tuple, Measured]]
+) -> list[dict[str, Any]]:
+    """Alpha with its 95 % interval at twenty times of the training.
+
+    Rungs that train side by side are compared at equal steps, one that has settled holding its
+    last loss. By depth continuation a rung starts where the one below it ended, so its steps are
+    no clock for the others: rungs are compared at equal shares of their own training. Between two
+    tests the log of the loss is interpolated.
+
+    Args:
+      regime: the rungs to pool.
+      measured: a run's name -> its tests.
+
+    Returns an entry for each time that every rung's tests span: `share`, `steps` (null by
+    continuation) and alpha's `value`, `stderr`, `low`, `high`.
+    """
+    points = [point for point in regime.usable() if point["steps"]]
+    place = [(p["run"], (p["depth"], p["replica"], regime.facts["T"])) for p in points]
+    curves = [measured(run).get(key) for run, key in place]
+    if not points or not all(curves):
+        return []
+    together = regime.facts.get("train.method") == "scratch"
+    longest = max(point["steps"] for point in points)
+    found = []
+    for share in np.arange(1, TIMES + 1) / TIMES:
+        at = [share * (longest if together else point["steps"]) for point in points]
+        if any(step < curve.steps[0] for step, curve in zip(at, curves, strict=True)):
+            continue
+        then = [
+            point
+            | {"loss": float(np.exp(_between(step, curve, np.log(curve.losses))))}
+            | {"loss_stderr": float(_between(step, curve, curve.stderr))}
+            for point, step, curve in zip(points, at, curves, strict=True)
+        ]
+        law, _ = fit_points(then)
+        if law is not None:
+            entry = {"share": float(share), "steps": float(share * longest) if together else None}
+            names = ("value", "stderr", "low", "high")
+            found.append(entry | {name: getattr(law.alpha, name) for name in names})
+    return found
 
 
-def _latest(curve: list[tuple[int, float, float]], step: float) -> tuple[float, float] | None:
-    """The last test at or before a step."""
-    before = [(loss, stderr) for at, loss, stderr in curve if at <= step]
-    return before[-1] if before else None
+def _between(step: float, curve: Measured, values: Sequence[float]) -> float:
+    """Linear in the log of the step, level after the last test."""
+    return np.interp(np.log(step), np.log(curve.steps), values)

@@ -316,11 +316,14 @@ def _notes(
                 f"{label}: {_named(point)} is left out: "
                 f"its loss is {'missing' if point['loss'] is None else point['loss']}"
             )
-        if point["loss_as_trained"] is not None:
-            notes.append(
-                f"{label}: {_named(point)} was trained with bfloat16 products: its loss is "
-                f"{point['loss']:.3g} in float32, {point['loss_as_trained']:.3g} as trained"
-            )
+    rounded = [p for p in regime.points if p["loss_as_trained"]]
+    if rounded:
+        worst = max(rounded, key=lambda p: p["loss_as_trained"] / p["loss"])
+        notes.append(
+            f"{label}: trained with bfloat16 products, tested in float32; with bfloat16 products "
+            f"the loss at {_named(worst)} is {worst['loss_as_trained'] / worst['loss']:.2f} times "
+            "as large, and longer training in float32 may lower it further"
+        )
     if data.stderr is None and any(point["loss_stderr"] for points in at_depth for point in points):
         notes.append(f"{label}: not every loss has a standard error, so all weigh the same")
     if len({frozenset(map(_replica, points)) for points in at_depth}) > 1:

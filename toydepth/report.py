@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from toydepth.over_time import alpha_over_training
+from toydepth.over_time import alpha_over_training, measured_in
 from toydepth.regimes import Run, columns, describe, label_regimes, pool_runs
 from toydepth.results import ResultError, find_runs, read_result
 from toydepth.tracking import read_history, write_json, write_whole
@@ -58,10 +58,14 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
             runs.append(Run(os.path.relpath(path.parent, output), result, path.stat().st_mtime_ns))
     regimes, notes = pool_runs(runs)
     entries, curves, courses = [], [], []
-    history_of = cache(lambda run: read_history(os.path.normpath(output / run)))
+    measured = cache(lambda run: measured_in(read_history(os.path.normpath(output / run))))
     for label, regime in label_regimes(regimes):
         entry, law, more = describe(label, regime)
-        entry["alpha_over_training"] = alpha_over_training(regime, history_of)
+        try:
+            entry["alpha_over_training"] = alpha_over_training(regime, measured)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            entry["alpha_over_training"] = []
+            notes.append(f"{label}: alpha along training is left out: {error!r}")
         entries.append(entry)
         notes += more
         if entry["depths"]:
@@ -121,7 +125,9 @@ def _draw(curves: list, courses: list) -> dict[str, bytes]:
         names = (time, "value", "low", "high")
         figures["alpha_over_training"] = exponent_over_training(
             [Course(label, *([e[n] for e in found] for n in names)) for label, found in timed],
-            xlabel="training steps" if same else "share of each rung's training",
+            xlabel="training steps"
+            if same
+            else "share of each rung's training, from the rung below on",
         )
     pngs = {}
     for name, figure in figures.items():

@@ -131,7 +131,9 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
     }
     answer |= extra
     write_json(folder / "result.json", answer)
-    say(f"{at.seconds:.0f} s, {answer['compile_seconds']:.0f} s of them compiling")
+    say(
+        f"trained for {at.seconds:.0f} s; this start compiled for {answer['compile_seconds']:.0f} s"
+    )
     tracker.finish(answer, [])
     return answer
 

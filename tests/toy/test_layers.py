@@ -41,9 +41,10 @@ def test_bfloat16_rounds_the_factors_of_each_product_and_nothing_else(case):
     active = np.maximum(rounded(rms_norm(h)) @ rounded(weights.w_in) + weights.b_in, 0)
     expected = rounded(active**2) @ rounded(weights.w_out).T
     value = mlp(weights, h, "bfloat16")
-    np.testing.assert_allclose(value, expected, rtol=2e-2, atol=2e-3)
-    error = float(jnp.abs(value - plain(weights, h)).max() / jnp.abs(value).max())
-    assert 1e-5 < error < 1e-2
+    cost = np.abs(value - plain(weights, h)).mean()
+    assert 1e-4 < cost / np.abs(value).mean() < 1e-2
+    # A factor that falls on the border between two roundings may differ, hence the tenth.
+    assert np.abs(value - expected).mean() < 0.1 * cost
     gradient = jax.grad(lambda w: jnp.vdot(mlp(w, h, "bfloat16"), change))(weights)
     exact = jax.grad(lambda w: jnp.vdot(plain(w, h), change))(weights)
     for got, wanted in zip(gradient, exact, strict=True):

@@ -29,13 +29,15 @@ def prepare_devices(devices: int | None) -> None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
     _compilations.append(0.0)
-    jax.monitoring.register_event_duration_secs_listener(
-        lambda event, seconds, **_: _compilations.append(seconds if event in _COMPILING else 0.0)
-    )
+    jax.monitoring.register_event_duration_secs_listener(_note_compilation)
 
 
-_COMPILING = ("/jax/core/compile/backend_compile_duration",)
-_compilations: list[float] = []  # empty until JAX is set up
+_compilations: list[float] = []  # seconds of each; empty until JAX is set up
+
+
+def _note_compilation(event: str, seconds: float, **_: object) -> None:
+    if event == "/jax/core/compile/backend_compile_duration":
+        _compilations.append(seconds)
 
 
 def cores() -> int:
@@ -76,7 +78,7 @@ class Layout:
             own = x.reshape(self.replica_shards, self.replicas // self.replica_shards, *x.shape[1:])
             return np.repeat(own, self.row_shards, axis=0)
 
-        put = jax.pmap(lambda x: x, axis_name=AXIS, devices=self.devices)
+        put = jax.pmap(_same, axis_name=AXIS, devices=self.devices)
         return put(jax.tree.map(split, tree))
 
     def collect(self, tree: PyTree) -> PyTree:
@@ -87,6 +89,10 @@ class Layout:
             return x.reshape(self.replicas, *x.shape[2:])
 
         return jax.tree.map(join, tree)
+
+
+def _same(x):
+    return x
 
 
 def layout(devices: int | None, *, replicas: int, batch: int) -> Layout:

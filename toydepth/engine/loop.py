@@ -71,12 +71,12 @@ class Job:
     @property
     def total_steps(self) -> int:
         """Steps of the whole job; with `train.converge`, the fewest that it can take."""
-        return least_rounds(self.experiment.train) * sum(phase.steps for phase in self.phases)
+        return sum(least_steps(self.experiment.train, phase) for phase in self.phases)
 
 
-def least_rounds(train: Train) -> int:
-    """How many times a rung's steps are trained at least: convergence needs one doubling."""
-    return 3 if train.converge and train.max_doublings else 1
+def least_steps(train: Train, phase: Phase) -> int:
+    """Steps that a phase takes at least: convergence needs one doubling, a ramp none."""
+    return phase.steps * (3 if train.converge and phase.reported else 1)
 
 
 def prepare_job(e: Experiment, problem: Problem, layout: Layout) -> Job:
@@ -152,6 +152,7 @@ class _Loop:
         self.job, self.checkpoints, self.progress = job, checkpoints, progress
         self.record, self.show = record, show
         self.ticked = self.saved = time.monotonic()
+        self.schedules = {}
         self.cache, self.room = {}, job.experiment.engine.target_cache_gb * 1e9
 
     @property
@@ -202,10 +203,11 @@ class _Loop:
 
     def train_chunk(self, rungs: PyTree) -> PyTree:
         job, progress = self.job, self.progress
-        steps = np.arange(
-            progress.step, min(progress.step + job.experiment.engine.chunk, self.round_steps)
-        )
-        rates = np.stack([self.rates(size)[steps] for size in progress.alive])
+        # Chunks end at multiples of their length in the stream, where every rung's do.
+        chunk = job.experiment.engine.chunk
+        stop = progress.step + chunk - (progress.offset + progress.step) % chunk
+        steps = np.arange(progress.step, min(stop, self.round_steps))
+        rates = np.stack([self.rates(size, self.round_steps)[steps] for size in progress.alive])
         streamed = progress.offset + steps  # a further round reads on in the stream
         targets = self.targets(streamed)
         rungs, losses = job.programs.train(rungs, job.teachers, streamed, rates, targets)
@@ -226,8 +228,8 @@ class _Loop:
 
     def share(self) -> float:
         """The part of the job's work that is done, a step of a rung costing as its size."""
-        progress, rounds = self.progress, least_rounds(self.job.experiment.train)
-        work = [phase.steps * rounds * sum(phase.sizes) for phase in self.job.phases]
+        progress, train = self.progress, self.job.experiment.train
+        work = [least_steps(train, phase) * sum(phase.sizes) for phase in self.job.phases]
         here = (progress.offset + progress.step) * sum(self.phase.sizes)
         here = min(here, work[progress.phase])
         return (sum(work[: progress.phase]) + here) / sum(work)
@@ -244,8 +246,9 @@ class _Loop:
         targets = self.job.programs.targets(self.job.teachers, Purpose.TRAIN, steps)
         later = self.job.phases[self.progress.phase + 1 :]
         size = sum(x.nbytes for x in jax.tree.leaves(targets))
-        rounds = least_rounds(self.job.experiment.train)
-        if any(phase.steps * rounds > steps[-1] for phase in later) and size <= self.room:
+        train, whole = self.job.experiment.train, len(steps) == self.job.experiment.engine.chunk
+        wanted = any(least_steps(train, phase) > steps[-1] for phase in later)
+        if whole and wanted and size <= self.room:
             self.cache[key] = targets
             self.room -= size
         return targets
@@ -269,6 +272,12 @@ class _Loop:
                 self.measured("test", size, cell, *_mean(losses[cell][i]))
         return losses
 
+    def as_trained(self, rungs: PyTree) -> Float[np.ndarray, "replica condition rung"] | None:
+        """The test losses with the products of training, where those are less exact."""
+        if self.job.problem.training_loss is None:
+            return None
+        return self.losses_of(self.job.programs.test_as_trained, rungs).mean(axis=-1)
+
     def settle(self, rungs: PyTree, losses: Losses) -> list[int]:
         """Notes the annealed losses; concludes the rungs that are done, and returns the others.
 
@@ -277,19 +286,18 @@ class _Loop:
         """
         train, progress = self.job.experiment.train, self.progress
         unsettled = []
-        as_trained = None
-        if self.job.problem.training_loss is not None:
-            as_trained = self.losses_of(self.job.programs.test_as_trained, rungs).mean(axis=-1)
+        as_trained = self.as_trained(rungs)
         for i, size in enumerate(progress.alive):
             sequence = progress.annealed.setdefault(str(size), [])
             sequence.append(losses[:, :, i].mean(axis=-1).tolist())
             falls = np.ones(losses.shape[:2])
             if len(sequence) > 1:
                 falls = 1 - np.array(sequence[-1]) / np.array(sequence[-2])
-            settled = falls < train.tolerance
+            settled = np.abs(falls) < train.tolerance  # a loss that rose has not stayed either
             # A cell that diverged has no fall to speak of, and does not hold up the others.
             waiting = ~settled & np.isfinite(falls)
-            if train.converge and waiting.any() and progress.round < train.max_doublings:
+            budget = train.converge and self.phase.reported
+            if budget and waiting.any() and progress.round < train.max_doublings:
                 unsettled.append(size)
                 continue
             for cell in self.cells(losses):
@@ -306,7 +314,6 @@ class _Loop:
                     loss_stderr=stderr,
                     converged=bool(settled[cell]) if train.converge else None,
                     loss_as_trained=None if as_trained is None else float(as_trained[cell][i]),
-                    annealed=[losses[cell[0]][cell[1]] for losses in sequence],
                 )
         return unsettled
 
@@ -319,9 +326,11 @@ class _Loop:
         params = jax.tree.leaves(jax.eval_shape(partial(self.job.problem.start, size)))
         entry |= {"steps": progress.offset + progress.step}
         entry |= {"parameters": sum(p.size for p in params)}
+        annealed = progress.annealed.get(str(size), [])
+        entry |= {"annealed": [losses[cell[0]][cell[1]] for losses in annealed]}
         unknown = ("loss", "loss_stderr", "loss_as_trained", "converged", "diverged_step")
         empty = dict.fromkeys(unknown)
-        progress.rungs.append(entry | empty | {"annealed": []} | outcome)
+        progress.rungs.append(entry | empty | outcome)
 
     def measured(self, kind: str, size: int, cell: tuple[int, int], loss, stderr=None, rate=None):
         progress = self.progress
@@ -344,9 +353,12 @@ class _Loop:
     def cells(self, losses: np.ndarray):
         return np.ndindex(losses.shape[:2])
 
-    def rates(self, size: int) -> Float[np.ndarray, "steps"]:
-        e = self.job.experiment
-        return learning_rates(e.optimizer, e.schedule, size=size, steps=self.round_steps)
+    def rates(self, size: int, steps: int) -> Float[np.ndarray, "steps"]:
+        if (size, steps) not in self.schedules:
+            e = self.job.experiment
+            rates = learning_rates(e.optimizer, e.schedule, size=size, steps=steps)
+            self.schedules[size, steps] = rates
+        return self.schedules[size, steps]
 
     def tick(self) -> None:
         now = time.monotonic()

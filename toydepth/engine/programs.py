@@ -51,54 +51,56 @@ class Programs(NamedTuple):
 def build(
     problem: Problem, update_rule: optax.GradientTransformation, layout: Layout, *, batch: int
 ) -> Programs:
-    """The programs of one job. Each compiles once for each tuple of sizes it is called with."""
+    """The programs of one job. Each compiles once for each tuple of sizes it is called with.
+
+    Seeds and conditions are arguments of the compiled programs, not constants in them, so that
+    the jobs of a sweep over either share what has been compiled.
+    """
     training_loss = problem.training_loss or problem.loss
     own = batch // layout.row_shards
     pmap = partial(jax.pmap, axis_name=AXIS, devices=layout.devices)
     mean = partial(jax.lax.pmean, axis_name=AXIS, axis_index_groups=layout.row_groups)
 
-    def inputs(purpose, step):
+    def inputs(key, step):
         first = jax.lax.axis_index(AXIS) % layout.row_shards * own
-        return problem.inputs(purpose, step, first + jnp.arange(own))
+        return problem.inputs(jax.random.wrap_key_data(key), step, first + jnp.arange(own))
 
-    def cells(function):
-        """Over replicas and conditions; the inputs are everyone's, the rate a rung's."""
+    def each_cell(function, conditions, rung, teacher, target):
+        """`function` of each replica and condition: (rung, teacher, condition, target)."""
 
-        def of_replica(rung, teacher, x, target, rate):
-            def of_condition(at):
-                own, condition = at
-                return function(own, teacher, condition, x, target, rate)
-
-            return over(of_condition, (rung, problem.conditions))
-
-        def of_all(rungs, teachers, x, targets, rate):
+        def of_replica(at):
+            rung, teacher, target = at
             return over(
-                lambda at: of_replica(at[0], at[1], x, at[2], rate), (rungs, teachers, targets)
+                lambda cell: function(cell[0], teacher, cell[1], target), (rung, conditions)
             )
 
-        return of_all
+        return over(of_replica, (rung, teacher, target))
 
-    def targets(teacher, purpose, steps):
+    def targets(teacher, key, steps):
         def at(step):
-            x = inputs(purpose, step)
+            x = inputs(key, step)
             return over(lambda own: problem.targets(own, x), teacher)
 
         return jax.lax.map(at, steps)
 
-    @cells
-    def update(rung, teacher, condition, x, target, rate):
-        params, state = rung
-        loss, gradient = jax.value_and_grad(training_loss)(params, teacher, condition, x, target)
-        gradient = mean(gradient)
-        change, state = update_rule.update(gradient, state, params)
-        params = optax.apply_updates(params, optax.tree.scale(-rate, change))
-        return (params, state), loss
-
-    def train(rungs, teacher, steps, rates, targets):
+    def train(rungs, teacher, key, conditions, steps, rates, targets):
         def one_step(rungs, at):
             step, rate, target = at
-            x = inputs(Purpose.TRAIN, step)
-            results = [update(rung, teacher, x, target, rate[i]) for i, rung in enumerate(rungs)]
+            x = inputs(key, step)
+
+            def update(rate, rung, teacher, condition, target):
+                params, state = rung
+                loss, gradient = jax.value_and_grad(training_loss)(
+                    params, teacher, condition, x, target
+                )
+                change, state = update_rule.update(mean(gradient), state, params)
+                params = optax.apply_updates(params, optax.tree.scale(-rate, change))
+                return (params, state), loss
+
+            results = [
+                each_cell(partial(update, rate[i]), conditions, rung, teacher, target)
+                for i, rung in enumerate(rungs)
+            ]
             rungs, losses = zip(*results, strict=True)
             return rungs, jnp.stack(losses, axis=-1)
 
@@ -106,23 +108,37 @@ def build(
         # The losses are averaged over devices here, once: each exchange has a fixed cost.
         return rungs, mean(jnp.moveaxis(losses, 0, -1))
 
-    def test(loss, rungs, teacher, batches, targets):
-        @cells
-        def measure(rung, teacher, condition, x, target, _):
-            return loss(rung[0], teacher, condition, x, target)
-
+    def test(loss, rungs, teacher, key, conditions, batches, targets):
         def at(batch):
             index, target = batch
-            x = inputs(Purpose.TEST, index)
-            losses = [measure(rung, teacher, x, target, None) for rung in rungs]
+            x = inputs(key, index)
+
+            def measure(rung, teacher, condition, target):
+                return loss(rung[0], teacher, condition, x, target)
+
+            losses = [each_cell(measure, conditions, rung, teacher, target) for rung in rungs]
             return jnp.stack(losses, axis=-1)
 
         return mean(jnp.moveaxis(jax.lax.map(at, (batches, targets)), 0, -1))
 
+    def key(purpose):
+        return jax.random.key_data(problem.key(purpose))
+
+    on_targets = pmap(targets, in_axes=(0, None, None))
+    on_train = pmap(train, in_axes=(0, 0, None, None, None, None, 0), donate_argnums=0)
+
+    def tester(loss):
+        program = pmap(partial(test, loss), in_axes=(0, 0, None, None, None, 0))
+        return lambda rungs, teacher, *rest: program(
+            rungs, teacher, key(Purpose.TEST), problem.conditions, *rest
+        )
+
     return Programs(
-        targets=pmap(targets, in_axes=(0, None, None), static_broadcasted_argnums=1),
-        train=pmap(train, in_axes=(0, 0, None, None, 0), donate_argnums=0),
-        test=pmap(partial(test, problem.loss), in_axes=(0, 0, None, 0)),
-        test_as_trained=pmap(partial(test, training_loss), in_axes=(0, 0, None, 0)),
+        targets=lambda teacher, purpose, steps: on_targets(teacher, key(purpose), steps),
+        train=lambda rungs, teacher, *rest: on_train(
+            rungs, teacher, key(Purpose.TRAIN), problem.conditions, *rest
+        ),
+        test=tester(problem.loss),
+        test_as_trained=tester(training_loss),
         init=pmap(jax.vmap(jax.vmap(update_rule.init))),
     )

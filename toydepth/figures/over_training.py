@@ -36,7 +36,8 @@ def exponent_over_training(
     room = 0.3 * (max(everything) - min(everything))
     for i, course in enumerate(courses):
         colour = COLOURS[i % len(COLOURS)]
-        axes.fill_between(course.times, course.low, course.high, color=colour, alpha=0.15, lw=0)
+        band = [np.asarray(bound, float) for bound in (course.low, course.high)]  # None is nan
+        axes.fill_between(course.times, *band, color=colour, alpha=0.15, lw=0)
         axes.plot(
             course.times,
             course.values,

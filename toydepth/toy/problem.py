@@ -10,7 +10,7 @@ from functools import partial
 
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Float, Int, Key, PyTree
 
 from toydepth.config import Experiment
 from toydepth.toy import objectives, stream
@@ -29,7 +29,8 @@ class Problem:
       conditions: its value for each variant.
       labels: the same for people, None where the loss has no such thing.
       teacher: seed -> the teacher.
-      inputs: (purpose, step, rows) -> those rows of the batch at that step.
+      key: purpose -> the key of a stream of inputs.
+      inputs: (key, step, rows) -> those rows of the batch at that step.
       targets: (teacher, inputs) -> what the students are asked to match.
       start: size -> untrained parameters.
       grow: (parameters, size) -> parameters of that size that do the same.
@@ -42,7 +43,8 @@ class Problem:
     conditions: Float[Array, "conditions"]
     labels: tuple[float | None, ...]
     teacher: Callable[[int], PyTree]
-    inputs: Callable[[Purpose, Int[Array, ""], Int[Array, "rows"]], Float[Array, "rows ..."]]
+    key: Callable[[Purpose], Key[Array, ""]]
+    inputs: Callable[[Key[Array, ""], Int[Array, ""], Int[Array, "rows"]], Float[Array, "rows ..."]]
     targets: Callable[[PyTree, Float[Array, "rows ..."]], PyTree]
     start: Callable[[int], PyTree]
     grow: Callable[[PyTree, int], PyTree]
@@ -91,7 +93,8 @@ def depth_problem(e: Experiment) -> Problem:
         conditions=jnp.array(e.target.temperature, jnp.float32),
         labels=e.target.temperature if e.objective.kind == "kl" else (None,),
         teacher=teacher,
-        inputs=lambda purpose, step, rows: stream.inputs(e.seed, purpose, step, rows, width),
+        key=partial(key_for, e.seed),
+        inputs=partial(stream.inputs, width=width),
         targets=lambda t, x: final_state(t.layers, x, e.teacher.depth),
         start=lambda depth: nnx.state(student(depth), nnx.Param),
         grow=lambda params, depth: deepen(params, e.student.block, depth),

@@ -5,15 +5,12 @@ and the row, so that a device can draw just the rows it owns.
 """
 
 import jax
-from jaxtyping import Array, Float, Int
-
-from toydepth.toy.random import Purpose, key_for
+from jaxtyping import Array, Float, Int, Key
 
 
 def inputs(
-    seed: int, purpose: Purpose, step: Int[Array, ""], rows: Int[Array, "batch"], width: int
+    key: Key[Array, ""], step: Int[Array, ""], rows: Int[Array, "batch"], width: int
 ) -> Float[Array, "batch width"]:
     """x ~ N(0, I): the given rows of the batch at one step."""
-    key = jax.random.fold_in(key_for(seed, purpose), step)
-    keys = jax.vmap(jax.random.fold_in, (None, 0))(key, rows)
+    keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.fold_in(key, step), rows)
     return jax.vmap(lambda k: jax.random.normal(k, (width,)))(keys)
