@@ -83,25 +83,26 @@ def build(
 
         return jax.lax.map(at, steps)
 
+    def apply(rung, gradient, rate):
+        def cell(at):
+            (params, state), gradient = at
+            change, state = update_rule.update(gradient, state, params)
+            return optax.apply_updates(params, optax.tree.scale(-rate, change)), state
+
+        return over(partial(over, cell), (rung, gradient))
+
     def train(rungs, teacher, key, conditions, steps, rates, targets):
         def one_step(rungs, at):
             step, rate, target = at
             x = inputs(key, step)
 
-            def update(rate, rung, teacher, condition, target):
-                params, state = rung
-                loss, gradient = jax.value_and_grad(training_loss)(
-                    params, teacher, condition, x, target
-                )
-                change, state = update_rule.update(mean(gradient), state, params)
-                params = optax.apply_updates(params, optax.tree.scale(-rate, change))
-                return (params, state), loss
+            def gradient(rung, teacher, condition, target):
+                return jax.value_and_grad(training_loss)(rung[0], teacher, condition, x, target)
 
-            results = [
-                each_cell(partial(update, rate[i]), conditions, rung, teacher, target)
-                for i, rung in enumerate(rungs)
-            ]
-            rungs, losses = zip(*results, strict=True)
+            found = [each_cell(gradient, conditions, rung, teacher, target) for rung in rungs]
+            losses, gradients = zip(*found, strict=True)
+            # All rungs' gradients are exchanged together: at each exchange the devices wait.
+            rungs = tuple(map(apply, rungs, mean(gradients), rate))
             return rungs, jnp.stack(losses, axis=-1)
 
         rungs, losses = jax.lax.scan(one_step, rungs, (steps, rates.T, targets))
