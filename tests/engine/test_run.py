@@ -215,3 +215,22 @@ def test_a_gpu_s_way_over_the_cells_gives_the_same(make, tmp_path, monkeypatch, 
     monkeypatch.setattr("toydepth.engine.programs.over", lambda f, xs: jax.vmap(f)(xs))
     batched, _ = trained(e, tmp_path / "vmap", devices)
     np.testing.assert_allclose(losses(batched), losses(one_by_one), rtol=1e-4)
+
+
+def test_the_share_of_the_work_counts_sizes_and_targets_asked_for_the_first_time(make, tmp_path):
+    e = make(merged({"train": {"steps": [10, 30]}}))
+    grid = layout(1, replicas=1, batch=32)
+    shares = []
+    with Checkpoints(tmp_path) as checkpoints:
+        job = prepare_job(e, depth_problem(e), grid)
+        run(
+            job,
+            checkpoints,
+            Progress(),
+            record=lambda _: None,
+            show=lambda step, label, loss, share: shares.append(share),
+        )
+    target = 6 / 3  # a teacher of depth 6, forward only
+    first, second = 10 * (2 + target), 30 * 4 + 20 * target
+    done = [first, first + 10 * 4, first + 20 * 4 + 10 * target, first + second]
+    np.testing.assert_allclose(shares, np.array(done) / (first + second))

@@ -227,12 +227,20 @@ class _Loop:
         return self.drop_diverged(rungs, losses)
 
     def share(self) -> float:
-        """The part of the job's work that is done, a step of a rung costing as its size."""
-        progress, train = self.progress, self.job.experiment.train
-        work = [least_steps(train, phase) * sum(phase.sizes) for phase in self.job.phases]
-        here = (progress.offset + progress.step) * sum(self.phase.sizes)
-        here = min(here, work[progress.phase])
-        return (sum(work[: progress.phase]) + here) / sum(work)
+        """The part of the job's work that is done."""
+        job, progress = self.job, self.progress
+        steps = [least_steps(job.experiment.train, phase) for phase in job.phases]
+        ahead = [self.work(i, n) for i, n in enumerate(steps)]
+        done = min(progress.offset + progress.step, steps[progress.phase])
+        here = self.work(progress.phase, done)
+        return (sum(ahead[: progress.phase]) + here) / sum(ahead)
+
+    def work(self, index: int, steps: int) -> float:
+        """Arithmetic of a phase's first steps: its rungs', and that of targets not asked before."""
+        job = self.job
+        earlier = (least_steps(job.experiment.train, phase) for phase in job.phases[:index])
+        new = max(0, steps - max(earlier, default=0))
+        return steps * sum(job.phases[index].sizes) + new * job.problem.target_cost
 
     def targets(self, steps: Int[np.ndarray, "steps"]) -> PyTree:
         """The teachers' answers at some steps, kept for later rungs while there is room.

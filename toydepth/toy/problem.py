@@ -32,6 +32,7 @@ class Problem:
       key: purpose -> the key of a stream of inputs.
       inputs: (key, step, rows) -> those rows of the batch at that step.
       targets: (teacher, inputs) -> what the students are asked to match.
+      target_cost: the arithmetic of a step's targets, in that of training a rung of size 1.
       start: size -> untrained parameters.
       grow: (parameters, size) -> parameters of that size that do the same.
       loss: (parameters, teacher, condition, inputs, targets) -> mean loss of the batch.
@@ -46,6 +47,7 @@ class Problem:
     key: Callable[[Purpose], Key[Array, ""]]
     inputs: Callable[[Key[Array, ""], Int[Array, ""], Int[Array, "rows"]], Float[Array, "rows ..."]]
     targets: Callable[[PyTree, Float[Array, "rows ..."]], PyTree]
+    target_cost: float
     start: Callable[[int], PyTree]
     grow: Callable[[PyTree, int], PyTree]
     loss: Callable[..., Float[Array, ""]]
@@ -96,6 +98,7 @@ def depth_problem(e: Experiment) -> Problem:
         key=partial(key_for, e.seed),
         inputs=partial(stream.inputs, width=width),
         targets=lambda t, x: final_state(t.layers, x, e.teacher.depth),
+        target_cost=e.teacher.depth / 3,  # a layer's forward pass, without its backward pass
         start=lambda depth: nnx.state(student(depth), nnx.Param),
         grow=lambda params, depth: deepen(params, e.student.block, depth),
         loss=loss,
