@@ -234,3 +234,22 @@ def test_the_share_of_the_work_counts_sizes_and_targets_asked_for_the_first_time
     first, second = 10 * (2 + target), 30 * 4 + 20 * target
     done = [first, first + 10 * 4, first + 20 * 4 + 10 * target, first + second]
     np.testing.assert_allclose(shares, np.array(done) / (first + second))
+
+
+def test_the_share_of_the_work_reaches_one_when_convergence_takes_longer_than_it_must(
+    make, tmp_path
+):
+    e = make(merged({"train": {"converge": True, "tolerance": 0.0, "max_doublings": 2}}))
+    shares = []
+    with Checkpoints(tmp_path) as checkpoints:
+        job = prepare_job(e, depth_problem(e), layout(1, replicas=1, batch=32))
+        run(
+            job,
+            checkpoints,
+            Progress(),
+            record=lambda _: None,
+            show=lambda step, label, loss, share: shares.append(share),
+        )
+    first_rung = shares[: 3 * (1 + 2 + 4)]  # three chunks a round, the rounds doubling
+    assert 0 < min(first_rung) and max(first_rung) < 1
+    assert max(shares) == shares[-1] == 1

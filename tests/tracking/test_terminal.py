@@ -88,13 +88,15 @@ def test_the_bar_and_its_words_fit_80_columns(monkeypatch, depths, steps, shown)
     monkeypatch.setenv("COLUMNS", "80")
     with progress(4 * steps) as bar:
         for step in range(100, 500, 100):
-            bar.update(2 * steps + step, f"rung 3/4 · depth {depths}", 1.234e-4, share=step / 1e7)
+            bar.update(
+                2 * steps + step, f"rung 3/4 · depth {depths}", 1.234e-4, share=0.5 + step / 1e7
+            )
         screen = Console(file=Terminal(), width=80, color_system=None)
         screen.print(bar._live.get_renderable())
     (line,) = screen.file.getvalue().splitlines()
     assert len(line) <= 80 and line.startswith(shown)
     done = f"step {2 * steps + 400}/{4 * steps}"
-    assert line.endswith(f"{done} | loss 1.23e-04 | 1000/s | 2:46:40 left")
+    assert line.endswith(f"{done} | loss 1.23e-04 | 1000/s | 1:23:20 left")
     assert depths != "12" or "━" in line or "╸" in line
 
 

@@ -36,6 +36,8 @@ class Progress:
       offset: steps of the phase's earlier schedules.
       concluded: whether its rungs have been tested and written down.
       total_step: steps of the whole job that are done.
+      asked: steps of the stream whose targets have been asked for.
+      work: arithmetic done, in that of a step of a rung of size 1.
       records: measurements made; a resumed run drops what came after its checkpoint.
       seconds: spent training, over all the times the job was started.
       alive: the sizes of the phase that still train.
@@ -49,6 +51,8 @@ class Progress:
     offset: int = 0
     concluded: bool = False
     total_step: int = 0
+    asked: int = 0
+    work: float = 0.0
     records: int = 0
     seconds: float = 0.0
     alive: list[int] = field(default_factory=list)
@@ -214,6 +218,9 @@ class _Loop:
         losses = job.layout.collect(losses)  # replica, condition, rung, step
         progress.step += len(steps)
         progress.total_step += len(steps)
+        new = max(0, int(streamed[-1]) + 1 - progress.asked)
+        progress.asked += new
+        progress.work += len(steps) * sum(progress.alive) + new * job.problem.target_cost
         self.tick()
         for i, size in enumerate(progress.alive):
             for cell in self.cells(losses):
@@ -227,20 +234,15 @@ class _Loop:
         return self.drop_diverged(rungs, losses)
 
     def share(self) -> float:
-        """The part of the job's work that is done."""
+        """The part of the job's work that is done, if what is left converges as soon as it can."""
         job, progress = self.job, self.progress
-        steps = [least_steps(job.experiment.train, phase) for phase in job.phases]
-        ahead = [self.work(i, n) for i, n in enumerate(steps)]
-        done = min(progress.offset + progress.step, steps[progress.phase])
-        here = self.work(progress.phase, done)
-        return (sum(ahead[: progress.phase]) + here) / sum(ahead)
-
-    def work(self, index: int, steps: int) -> float:
-        """Arithmetic of a phase's first steps: its rungs', and that of targets not asked before."""
-        job = self.job
-        earlier = (least_steps(job.experiment.train, phase) for phase in job.phases[:index])
-        new = max(0, steps - max(earlier, default=0))
-        return steps * sum(job.phases[index].sizes) + new * job.problem.target_cost
+        end = progress.offset + self.round_steps
+        left = (self.round_steps - progress.step) * sum(progress.alive)
+        for phase in job.phases[progress.phase + 1 :]:
+            steps = least_steps(job.experiment.train, phase)
+            left, end = left + steps * sum(phase.sizes), max(end, steps)
+        left += max(0, end - progress.asked) * job.problem.target_cost
+        return progress.work / (progress.work + left)
 
     def targets(self, steps: Int[np.ndarray, "steps"]) -> PyTree:
         """The teachers' answers at some steps, kept for later rungs while there is room.

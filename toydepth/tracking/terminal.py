@@ -73,7 +73,9 @@ class Bar:
         if self._live:
             room = max(self._live.console.width - len(status) - 3, 1)  # two gaps, a bar of one
             short = label if len(label) <= room else label[: room - 1] + "…"
-            self._live.update(self._task, completed=done_steps, description=short, status=status)
+            self._live.update(
+                self._task, completed=share * self._total, description=short, status=status
+            )
             return
         self._pending = f"{label} | {status}"
         tenth = _TENTHS * done_steps // max(self._total, 1)
@@ -95,7 +97,8 @@ class Bar:
             self._pending = ""
 
     def _status(self, done: int, loss: float | None, share: float) -> str:
-        parts = [f"step {done}/{self._total}"]
+        total = f"/{self._total}" if done <= self._total else ""  # it can turn out to take more
+        parts = [f"step {done}{total}"]
         if loss is not None:
             parts.append(f"loss {loss:.2e}")
         if self._rate.value and self._pace.value:
