@@ -23,7 +23,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from toydepth import __version__, config
-from toydepth.config import Experiment, SettingError
+from toydepth.config import Experiment, SettingError, fold
 
 # Beside the package in a checkout, inside it in a wheel.
 CONF = next(
@@ -63,10 +63,14 @@ class Command(NamedTuple):
         return "hydra.sweep.dir" if self.multirun else "hydra.run.dir"
 
 
-def fail(verb: str, message: str, status: int = 2) -> None:
+def say(verb: str, words: object) -> None:
+    """One line on standard error."""
+    print(f"toydepth.{verb}: {fold(words)}", file=sys.stderr)
+
+
+def fail(verb: str, words: object, status: int = 2) -> None:
     """One line on standard error, and the exit status."""
-    line = " ".join(str(message).split())
-    print(f"toydepth.{verb}: {line}", file=sys.stderr)
+    say(verb, words)
     raise SystemExit(status)
 
 
@@ -268,7 +272,7 @@ def _folder(cfg: DictConfig, multirun: bool, given: Mapping[str, Override]) -> t
     try:
         value = OmegaConf.select(cfg, name)
     except OmegaConfBaseException as error:
-        words = " ".join(str(error).split())
+        words = fold(error)
         raise SettingError(name, _value_of(given[name]), words) from None
     if not value.strip() or "${" in value:  # Hydra would resolve it again
         raise SettingError(name, value, "it must be the path of a folder, without ${")
@@ -279,7 +283,7 @@ def _compose(overrides: Sequence[str]) -> DictConfig:
     try:
         return compose("config", list(overrides), return_hydra_config=True)
     except (HydraException, OmegaConfBaseException, ValueError) as error:
-        words = " ".join(str(error).split())
+        words = fold(error)
         raise SettingError("overrides", " ".join(overrides), words) from None
 
 
@@ -288,7 +292,7 @@ def _experiment(cfg: DictConfig) -> Experiment:
         own = OmegaConf.masked_copy(cfg, [key for key in cfg if key != "hydra"])
         plain = OmegaConf.to_container(own, resolve=True)
     except OmegaConfBaseException as error:
-        words = " ".join(str(error).split())
+        words = fold(error)
         raise SettingError(error.full_key or "configuration", "?", words) from None
     return config.experiment(plain)
 

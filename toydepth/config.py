@@ -25,6 +25,16 @@ def show(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
+def fold(text: object) -> str:
+    """Any text as one line."""
+    return " ".join(str(text).split())
+
+
+def reason(error: Exception) -> str:
+    """An exception as one line."""
+    return fold(f"{type(error).__name__}: {error}")
+
+
 @dataclass(frozen=True)
 class Check:
     """What a setting may be: words for a person, and a function that reads the value.
@@ -331,13 +341,18 @@ def _check_together(e: Experiment) -> None:
             )
     devices = e.parallel.devices
     if devices is not None:
-        shards = devices // math.gcd(devices, e.replicas)  # replicas are split first
+        shards = row_shards(devices, e.replicas)
         if e.train.batch_size % shards:
             raise SettingError(
                 "train.batch_size",
                 e.train.batch_size,
                 f"parallel.devices={devices} needs a multiple of {shards}",
             )
+
+
+def row_shards(devices: int, replicas: int) -> int:
+    """Devices that share the rows of a batch, where replicas are split over devices first."""
+    return devices // math.gcd(devices, replicas)
 
 
 def settings(e: Experiment) -> dict[str, Any]:

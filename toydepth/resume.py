@@ -1,13 +1,12 @@
 """`resume=true`: which folder a command goes on in, and whether it may."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 from omegaconf import OmegaConf
 
 from toydepth import config
-from toydepth.cli import Command
+from toydepth.cli import Command, say
 from toydepth.config import Experiment, SettingError, show
 from toydepth.results import ResultError, read_result
 
@@ -47,7 +46,7 @@ def resolve(command: Command) -> Command:
         if differences:
             raise SettingError("resume", how, f"{folder} has {'; '.join(differences)}")
     if folder is None or not folder.exists():
-        print("toydepth.train: there is nothing to resume; starting anew", file=sys.stderr)
+        say("train", "there is nothing to resume; starting anew")
         return command
     return command._replace(folder=folder, resumed=True)
 
@@ -60,7 +59,7 @@ def finished(folder: Path, e: Experiment) -> dict[str, Any] | None:
     try:
         result = read_result(path)
     except ResultError as error:
-        print(f"toydepth.train: {error}; the job is taken up again", file=sys.stderr)
+        say("train", f"{error}; the job is taken up again")
         return None
     return result if result["status"] in ("completed", "diverged") else None
 

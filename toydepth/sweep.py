@@ -1,11 +1,13 @@
 """What happens when the last job of a Hydra multirun ends: the jobs are gathered in a report."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
+
+from toydepth.cli import say
+from toydepth.config import reason
 
 
 class Gather(Callback):
@@ -18,5 +20,4 @@ class Gather(Callback):
         try:
             print_report(build_report([folder], folder))
         except Exception as error:  # the jobs' results stand; Hydra would print a warning's lines
-            reason = " ".join(f"{type(error).__name__}: {error}".split())
-            print(f"toydepth.train: {folder} has no report: {reason}", file=sys.stderr)
+            say("train", f"{folder} has no report: {reason(error)}")

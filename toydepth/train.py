@@ -12,14 +12,16 @@ Exit status: 0 all well, 1 a job failed, 2 a setting is not allowed (nothing was
 import sys
 import tempfile
 import traceback
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
 from toydepth import cli, config, resume
-from toydepth.config import Experiment, SettingError
+from toydepth.config import Experiment, SettingError, reason
 
+say = partial(cli.say, "train")
 STATUS = {"completed": 0, "failed": 1, "diverged": 3}
 
 
@@ -64,7 +66,7 @@ def job(cfg: DictConfig) -> None:
     try:
         result = run(e, folder, plain, extra)
     except Exception as error:
-        failed = {"status": "failed", "error": one_line(error), "rungs": [], "alpha": None}
+        failed = {"status": "failed", "error": reason(error), "rungs": [], "alpha": None}
         say(f"{folder} failed: {failed['error']} (more in error.txt)")
         (folder / "error.txt").write_text(traceback.format_exc())
         write_json(folder / "result.json", describe(e) | failed | extra)
@@ -77,15 +79,7 @@ def job(cfg: DictConfig) -> None:
     try:
         print_report(build_report([folder], folder))
     except Exception as error:  # the result stands without a figure
-        say(f"{folder} has its result.json, but no report: {one_line(error)}")
-
-
-def say(words: str) -> None:
-    print(f"toydepth.train: {words}", file=sys.stderr)
-
-
-def one_line(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
+        say(f"{folder} has its result.json, but no report: {reason(error)}")
 
 
 def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
@@ -158,7 +152,7 @@ def start_tracker(e: Experiment, folder: Path, cfg: dict[str, Any], *, resumed: 
             replicas=e.replicas,
         )
     except Exception as error:
-        say(f"W&B cannot be used, the run folder has all: {one_line(error)}")
+        say(f"W&B cannot be used, the run folder has all: {reason(error)}")
         return NoTracker()
     note.write_text(tracker.run_id)
     return tracker

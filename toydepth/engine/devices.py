@@ -1,6 +1,5 @@
 """Devices: how many there are, and how a job is laid out over them."""
 
-import math
 import os
 from dataclasses import dataclass
 
@@ -8,6 +7,8 @@ import jax
 import numpy as np
 import platformdirs
 from jaxtyping import PyTree
+
+from toydepth.config import row_shards
 
 AXIS = "devices"  # the name of the mapped axis in every program
 
@@ -103,14 +104,10 @@ def layout(devices: int | None, *, replicas: int, batch: int) -> Layout:
     """
     available = jax.local_device_count()
     if devices is None:
-        devices = max(n for n in range(1, available + 1) if _rows(n, replicas, batch))
+        devices = max(n for n in range(1, available + 1) if batch % row_shards(n, replicas) == 0)
     if devices > available:
         raise ValueError(f"this machine has {available}")
-    if not _rows(devices, replicas, batch):
+    shards = row_shards(devices, replicas)
+    if batch % shards:
         raise ValueError(f"{devices} cannot divide {replicas} replicas and {batch} rows evenly")
-    replica_shards = math.gcd(devices, replicas)
-    return Layout(replicas, replica_shards, devices // replica_shards)
-
-
-def _rows(devices: int, replicas: int, batch: int) -> bool:
-    return batch % (devices // math.gcd(devices, replicas)) == 0
+    return Layout(replicas, devices // shards, shards)
