@@ -26,7 +26,7 @@ def merged(changes):
     return out
 
 
-def trained(e, folder, devices=1, problem=None, wrap=None):
+def trained(e, folder, devices=1, problem=None, wrap=None, show=lambda *_: None):
     """The outcome of every rung, and every measurement."""
     records = []
     grid = layout(devices, replicas=e.replicas, batch=e.train.batch_size)
@@ -40,7 +40,7 @@ def trained(e, folder, devices=1, problem=None, wrap=None):
 
         job = dataclasses.replace(job, programs=job.programs._replace(targets=noted))
     with Checkpoints(folder) as checkpoints:
-        at = run(job, checkpoints, Progress(), record=records.append, show=lambda *_: None)
+        at = run(job, checkpoints, Progress(), record=records.append, show=show)
     assert at.records == len(records)
     return at.rungs, records
 
@@ -219,17 +219,8 @@ def test_a_gpu_s_way_over_the_cells_gives_the_same(make, tmp_path, monkeypatch, 
 
 def test_the_share_of_the_work_counts_sizes_and_targets_asked_for_the_first_time(make, tmp_path):
     e = make(merged({"train": {"steps": [10, 30]}}))
-    grid = layout(1, replicas=1, batch=32)
     shares = []
-    with Checkpoints(tmp_path) as checkpoints:
-        job = prepare_job(e, depth_problem(e), grid)
-        run(
-            job,
-            checkpoints,
-            Progress(),
-            record=lambda _: None,
-            show=lambda step, label, loss, share: shares.append(share),
-        )
+    trained(e, tmp_path, show=lambda step, label, loss, share: shares.append(share))
     target = 6 / 3  # a teacher of depth 6, forward only
     first, second = 10 * (2 + target), 30 * 4 + 20 * target
     done = [first, first + 10 * 4, first + 20 * 4 + 10 * target, first + second]
@@ -241,15 +232,7 @@ def test_the_share_of_the_work_reaches_one_when_convergence_takes_longer_than_it
 ):
     e = make(merged({"train": {"converge": True, "tolerance": 0.0, "max_doublings": 2}}))
     shares = []
-    with Checkpoints(tmp_path) as checkpoints:
-        job = prepare_job(e, depth_problem(e), layout(1, replicas=1, batch=32))
-        run(
-            job,
-            checkpoints,
-            Progress(),
-            record=lambda _: None,
-            show=lambda step, label, loss, share: shares.append(share),
-        )
+    trained(e, tmp_path, show=lambda step, label, loss, share: shares.append(share))
     first_rung = shares[: 3 * (1 + 2 + 4)]  # three chunks a round, the rounds doubling
     assert 0 < min(first_rung) and max(first_rung) < 1
     assert max(shares) == shares[-1] == 1

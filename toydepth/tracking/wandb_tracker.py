@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from toydepth.config import reason
 from toydepth.tracking.run_folder import read_history
 
 if TYPE_CHECKING:  # W&B takes a second to import: only runs that use it pay
@@ -107,8 +108,8 @@ def start_wandb(
         online = mode not in ("offline", "disabled")
         run = wandb.init(mode=mode, resume="allow" if resume and online else None, **options)
     except wandb.errors.Error as error:
-        reason = f"{type(error).__name__}: {error}".partition("\n")[0]
-        print(f"W&B cannot be used online, going on offline: {reason}", file=sys.stderr)
+        first = f"{type(error).__name__}: {error}".partition("\n")[0]
+        print(f"W&B cannot be used online, going on offline: {first}", file=sys.stderr)
         run = wandb.init(mode="offline", **options)
 
     if run.url:
@@ -152,8 +153,8 @@ class WandbTracker:
             send()
         except Exception as error:
             self._broken = True
-            reason = " ".join(f"{type(error).__name__}: {error}".split())
-            print(f"W&B stopped taking records, the run goes on: {reason}", file=sys.stderr)
+            words = f"W&B stopped taking records, the run goes on: {reason(error)}"
+            print(words, file=sys.stderr)
 
     def _log(self, record: dict[str, Any]) -> None:
         values = metrics(record, self._axis, self._replicas)
