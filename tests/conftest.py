@@ -13,10 +13,14 @@ os.environ.setdefault(
     "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "compiled")
 )
 
-from toydepth import config  # noqa: E402
+from absl import logging as absl_logging  # noqa: E402
+
+from toydepth import config, settings  # noqa: E402
 from toydepth.engine import prepare_devices  # noqa: E402
 
 prepare_devices(8)
+# Hydra closes all handlers of logging, and absl's would take pytest's captured stderr with it.
+absl_logging.get_absl_handler().python_handler.stream = sys.__stderr__
 
 
 @pytest.fixture
@@ -24,7 +28,7 @@ def make():
     """make({"student": {"depth": 3}}) -> an Experiment: the defaults with some settings changed."""
 
     def build(changes=None):
-        cfg = config.defaults()
+        cfg = settings.defaults(config.Experiment)
         for group, values in (changes or {}).items():
             if isinstance(values, dict):
                 cfg[group] |= values

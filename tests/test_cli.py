@@ -3,15 +3,18 @@
 import dataclasses
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from toydepth import cli, config, toy
-from toydepth.cli import read_command
-from toydepth.config import SettingError
+from toydepth.settings import SettingError, meanings
+from toydepth.train import VERB
+from toydepth.verb import groups
 
+read_command = partial(cli.read_command, VERB)
 FIGURES = ["fig3b", "fig4", "fig5", "midpoint", "teacher24"]
 LADDER = (6, 12, 16, 24, 32, 48)
 TEMPERATURES = tuple(np.logspace(-2, 0, 16))
@@ -68,11 +71,11 @@ def test_the_quickstart_is_one_ladder_by_depth_continuation():
 
 
 def test_the_schema_knows_the_kinds_and_blocks_that_there_are():
-    allowed = {name: words for name, _, _, words in config.meanings()}
+    allowed = {name: words for name, _, _, words in meanings(config.Experiment)}
     assert allowed["teacher.kind"] == "one of " + ", ".join(toy.KINDS)
     assert allowed["student.block"] == "one of " + ", ".join(toy.BLOCKS)
     for group, kinds in (("teacher", toy.KINDS), ("student", toy.BLOCKS)):
-        assert {path.stem for path in (cli.CONF / group).glob("*.yaml")} == set(kinds)
+        assert set(groups(VERB)[group]) == set(kinds)
 
 
 REFUSED = {  # the command: what the line must say
@@ -178,7 +181,7 @@ def test_a_job_runs_in_a_folder_with_an_odd_name(monkeypatch, tmp_path, mode):
     monkeypatch.setattr(sys, "argv", ["train"])
     seen = []
     command = read_command([*mode, "seed=3"])._replace(folder=Path("it's = [a], $b"))
-    cli.launch(lambda cfg: seen.append(cfg.seed), command)
+    cli.launch(VERB, lambda cfg: seen.append(cfg.seed), command)
     assert seen == [3]
     (folder,) = tmp_path.iterdir()
     assert folder.name == command.folder.name
@@ -191,7 +194,7 @@ def test_asking_hydra_to_show_something(monkeypatch, capsys):
     assert not cli.is_about_configuration(["-m", "seed=4"])
     assert read_command(words).jobs[0].student.depth == (7,)
     monkeypatch.setattr(sys, "argv", ["train", *words])
-    cli.main(lambda cfg: None)
+    cli.main(VERB, lambda cfg: None)
     shown = capsys.readouterr().out
     assert "depth: 7" in shown and "seed: 4" in shown
     for words in ("--hydra-help", "--info", "--shell-completion install=bash", "-sc uninstall=zsh"):

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from toydepth.cli import read_command
+from toydepth.train import VERB
 
 SWEEPS = sorted((Path(__file__).parents[1] / "sweeps").glob("*.yaml"))
 
@@ -24,7 +25,7 @@ def test_every_combination_composes(path):
     values = [sweep["parameters"][name]["values"] for name in names]
     for combination in itertools.product(*values):
         words = [f"{name}={value}" for name, value in zip(names, combination, strict=True)]
-        (experiment,) = read_command(words).jobs
+        (experiment,) = read_command(VERB, words).jobs
         assert str(experiment.teacher.kind) in combination
         if sweep["metric"]["name"] == "alpha":  # which three depths are needed for
             assert len(experiment.student.depth) >= 3

@@ -147,7 +147,7 @@ def test_runs_and_sweeps_are_not_resumed_as_each_other(command, tmp_path):
 
 def test_two_runs_that_start_in_the_same_second_have_folders_of_their_own(monkeypatch, tmp_path):
     from toydepth.cli import Command
-    from toydepth.train import claim
+    from toydepth.folder import claim
 
     monkeypatch.chdir(tmp_path)
     asked = Command([], Path("outputs/day/time-shared"), False, False, [])
@@ -265,10 +265,10 @@ def test_help_needs_no_jax():
 
 
 def test_help_and_cfg_show_every_setting(command):
-    from toydepth import config
+    from toydepth import config, settings
 
     told, composed = command("--help"), command("--cfg", "job", "student.depth=[3,6]")
     assert told.returncode == composed.returncode == 0
-    for name, *_ in config.meanings():
+    for name, *_ in settings.meanings(config.Experiment):
         assert f"  {name}=" in told.stdout
         assert f"{name.split('.')[-1]}:" in composed.stdout

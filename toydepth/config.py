@@ -1,135 +1,28 @@
-"""The schema: every setting, its default, what it may be, and what it means.
+"""The schema of training: every setting, its default, what it may be, and what it means.
 
-`defaults()` is what Hydra composes on; `experiment(cfg)` checks a composed configuration and
-turns it into the frozen `Experiment` that the rest of toydepth reads. Nothing here imports JAX.
+`experiment(cfg)` checks a composed configuration and turns it into the frozen `Experiment` that
+the rest of toydepth reads. Nothing here imports JAX.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-
-class SettingError(ValueError):
-    """A setting that is not allowed, as one line: its name, its value and what is allowed."""
-
-    def __init__(self, name: str, value: Any, allowed: str):
-        super().__init__(f"{name}={show(value)} is not allowed: {allowed}")
-
-
-def show(value: Any) -> str:
-    """A value as a person types it on the command line, cut where it is very long."""
-    named = {None: "null", True: "true", False: "false"}
-    text = named[value] if value is None or isinstance(value, bool) else str(value)
-    text = text.encode("unicode_escape").decode()  # no control character reaches a terminal
-    return text if len(text) <= 80 else text[:77] + "..."
-
-
-def fold(text: object) -> str:
-    """Any text as one line."""
-    return " ".join(str(text).split())
-
-
-def reason(error: Exception) -> str:
-    """An exception as one line."""
-    return fold(f"{type(error).__name__}: {error}")
-
-
-@dataclass(frozen=True)
-class Check:
-    """What a setting may be: words for a person, and a function that reads the value.
-
-    The function raises ValueError or TypeError on a value that is not allowed.
-    """
-
-    allowed: str
-    read: Callable[[Any], Any]
-
-
-def _require(condition: bool) -> None:
-    if not condition:
-        raise ValueError
-
-
-def whole(low: int, high: int) -> Check:
-    def read(value):
-        _require(isinstance(value, int) and not isinstance(value, bool) and low <= value <= high)
-        return value
-
-    return Check(f"a whole number from {low} to {high}", read)
-
-
-def number(low: float = -math.inf, high: float = math.inf, *, above: float = -math.inf) -> Check:
-    """A finite number in [low, high], and strictly greater than `above`."""
-
-    def read(value):
-        _require(isinstance(value, int | float) and not isinstance(value, bool))
-        value = float(value)
-        _require(math.isfinite(value) and low <= value <= high and value > above)
-        return value
-
-    bounds = [f"above {above:g}"] if above > -math.inf else []
-    bounds += [f"at least {low:g}"] if low > -math.inf else []
-    bounds += [f"at most {high:g}"] if high < math.inf else []
-    return Check(" ".join(["a finite number", " and ".join(bounds)]).strip(), read)
-
-
-def choice(*names: str) -> Check:
-    def read(value):
-        _require(isinstance(value, str) and value in names)
-        return value
-
-    return Check("one of " + ", ".join(names), read)
-
-
-def text() -> Check:
-    def read(value):
-        _require(isinstance(value, str) and value.strip() != "" and value.isprintable())
-        return value
-
-    return Check("printable text", read)
-
-
-def flag() -> Check:
-    def read(value):
-        _require(isinstance(value, bool))
-        return value
-
-    return Check("true or false", read)
-
-
-def optional(check: Check) -> Check:
-    return Check(
-        f"{check.allowed}, or null", lambda value: None if value is None else check.read(value)
-    )
-
-
-def either(first: Check, second: Check) -> Check:
-    def read(value):
-        try:
-            return first.read(value)
-        except (TypeError, ValueError):
-            return second.read(value)
-
-    return Check(f"{first.allowed}, or {second.allowed}", read)
-
-
-def several(check: Check, *, distinct: bool = True) -> Check:
-    """One value or a list of them; read as a tuple."""
-
-    def read(value):
-        values = value if isinstance(value, list | tuple) else [value]
-        _require(0 < len(values) <= 256)
-        values = tuple(check.read(v) for v in values)
-        _require(not distinct or len(set(values)) == len(values))
-        return values
-
-    listed = "a list of different ones" if distinct else "a list of them"
-    return Check(f"{check.allowed}, or {listed}", read)
-
-
-def setting(default: Any, check: Check, meaning: str) -> Any:
-    return field(default=default, metadata={"check": check, "meaning": meaning})
+from toydepth.settings import (
+    SettingError,
+    choice,
+    either,
+    flag,
+    flatten,
+    number,
+    optional,
+    read_schema,
+    setting,
+    several,
+    text,
+    whole,
+)
 
 
 @dataclass(frozen=True)
@@ -270,46 +163,15 @@ FREE_ON_RESUME = (
 )
 
 
-def defaults(schema: type = Experiment) -> dict[str, Any]:
-    """The default configuration as plain nested data, for Hydra to compose on."""
-    return {f.name: defaults(f.type) if is_dataclass(f.type) else f.default for f in fields(schema)}
-
-
 def experiment(cfg: Mapping[str, Any]) -> Experiment:
     """Checks a composed configuration, plain nested data, and freezes it.
 
     Raises:
       SettingError: for the first setting that is unknown, missing or not allowed.
     """
-    checked = _read(Experiment, cfg, "")
+    checked = read_schema(Experiment, cfg)
     _check_together(checked)
     return checked
-
-
-def _read(schema: type, cfg: Any, prefix: str):
-    known = {f.name: f for f in fields(schema)}
-    if not isinstance(cfg, Mapping):
-        raise SettingError(prefix.rstrip("."), cfg, f"it holds the settings {', '.join(known)}")
-    for name in cfg:
-        if name not in known:
-            raise SettingError(f"{prefix}{name}", cfg[name], unknown(name, known))
-    values = {}
-    for name, f in known.items():
-        value, where = cfg.get(name), f"{prefix}{name}"
-        if is_dataclass(f.type):
-            values[name] = _read(f.type, value, f"{where}.")
-            continue
-        check: Check = f.metadata["check"]
-        try:
-            values[name] = check.read(value)
-        except (TypeError, ValueError, OverflowError):
-            raise SettingError(where, value, f"it must be {check.allowed}") from None
-    return schema(**values)
-
-
-def unknown(name: str, known: Iterable[str]) -> str:
-    """What to say of a setting that does not exist."""
-    return f"there is no such setting; there are {', '.join(sorted(known))}"
 
 
 def _check_together(e: Experiment) -> None:
@@ -357,28 +219,9 @@ def row_shards(devices: int, replicas: int) -> int:
 
 def settings(e: Experiment) -> dict[str, Any]:
     """Every setting that the numbers of a run depend on, by dotted name."""
-    flat = dict(_flatten(e, ""))
+    flat = dict(flatten(e))
     return {
         name: value
         for name, value in flat.items()
         if not any(name == free or name.startswith(f"{free}.") for free in FREE_ON_RESUME)
     }
-
-
-def _flatten(node: Any, prefix: str):
-    for f in fields(node):
-        value = getattr(node, f.name)
-        if is_dataclass(value):
-            yield from _flatten(value, f"{prefix}{f.name}.")
-        else:
-            yield f"{prefix}{f.name}", list(value) if isinstance(value, tuple) else value
-
-
-def meanings(schema: type = Experiment, prefix: str = "") -> Iterable[tuple[str, Any, str, str]]:
-    """(name, default, meaning, what it may be) of every setting, for `--help`."""
-    for f in fields(schema):
-        if is_dataclass(f.type):
-            yield from meanings(f.type, f"{prefix}{f.name}.")
-        else:
-            check: Check = f.metadata["check"]
-            yield f"{prefix}{f.name}", f.default, f.metadata["meaning"], check.allowed

@@ -1,5 +1,6 @@
 """`resume=true`: which folder a command goes on in, and whether it may."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +8,10 @@ from omegaconf import OmegaConf
 
 from toydepth import config
 from toydepth.cli import Command, say
-from toydepth.config import Experiment, SettingError, show
+from toydepth.config import Experiment
+from toydepth.folder import holds_run
 from toydepth.results import ResultError, read_result
+from toydepth.settings import SettingError, show
 
 
 def resolve(command: Command) -> Command:
@@ -23,7 +26,7 @@ def resolve(command: Command) -> Command:
     """
     how = command.jobs[0].resume
     if how is False:
-        if command.named and _holds_any(command.folder):
+        if command.named and holds_run(command.folder):
             words = "it holds a run; resume=true goes on with it"
             raise SettingError(command.folder_setting, command.folder, words)
         return command
@@ -34,7 +37,7 @@ def resolve(command: Command) -> Command:
             raise SettingError("resume", how, f"it is not the folder of {kind}")
     elif command.named:
         folder = command.folder
-        if _holds_any(folder) and not (folder / _mark(command)).exists():
+        if holds_run(folder) and not (folder / _mark(command)).exists():
             kind = "a sweep" if command.multirun else "a run"
             raise SettingError(
                 command.folder_setting, folder, f"it holds something else than {kind}"
@@ -69,14 +72,18 @@ def _mark(command: Command) -> str:
     return "multirun.yaml" if command.multirun else ".hydra/config.yaml"
 
 
-def _holds_any(folder: Path) -> bool:
-    return any((folder / name).exists() for name in (".hydra", "multirun.yaml", "result.json"))
+def _is_trained(mark: Path) -> bool:
+    """Whether Hydra left the file for train; other verbs' folders lie beside its own."""
+    try:
+        return re.search(r"^teacher:", mark.read_text(errors="replace"), re.MULTILINE) is not None
+    except OSError:
+        return False
 
 
 def _newest(command: Command) -> Path | None:
     """The newest folder of the same kind with the same settings, or None if there is no run yet."""
     root = command.folder.parents[1]  # outputs/<date>/<time>-<name>
-    runs = (folder for folder in root.glob("*/*") if (folder / _mark(command)).exists())
+    runs = (folder for folder in root.glob("*/*") if _is_trained(folder / _mark(command)))
     found = sorted(runs, reverse=True)
     nearest = None
     for folder in found:

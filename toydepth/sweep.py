@@ -7,7 +7,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
 from toydepth.cli import say
-from toydepth.config import reason
+from toydepth.settings import reason
 
 
 class Gather(Callback):

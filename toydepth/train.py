@@ -10,7 +10,6 @@ Exit status: 0 all well, 1 a job failed, 2 a setting is not allowed (nothing was
 """
 
 import sys
-import tempfile
 import traceback
 from functools import partial
 from pathlib import Path
@@ -19,31 +18,35 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from toydepth import cli, config, resume
-from toydepth.config import Experiment, SettingError, reason
+from toydepth.config import Experiment
+from toydepth.folder import claim
+from toydepth.settings import SettingError, reason
+from toydepth.verb import Verb, help_text
 
-say = partial(cli.say, "train")
+VERB = Verb("train", Experiment, config.experiment)
+say = partial(cli.say, VERB.name)
 STATUS = {"completed": 0, "failed": 1, "diverged": 3}
 
 
 def main() -> None:
     arguments = sys.argv[1:]
     if {"-h", "--help"} & set(arguments):
-        print(cli.help_text(__doc__))
+        print(help_text(VERB, __doc__))
         return
     try:
-        command = cli.read_command(arguments)
+        command = cli.read_command(VERB, arguments)
         if cli.is_about_configuration(arguments):
-            cli.main(job)
+            cli.main(VERB, job)
             return
         command = resume.resolve(command)
         check_devices(command.jobs)
         command = claim(command)
     except SettingError as error:
-        cli.fail("train", error)
+        cli.fail(VERB.name, error)
     try:
-        cli.launch(job, command)
+        cli.launch(VERB, job, command)
     except KeyboardInterrupt:
-        cli.fail("train", "interrupted; the same command with resume=true goes on", 130)
+        cli.fail(VERB.name, "interrupted; the same command with resume=true goes on", 130)
     sys.exit(exit_status(command))
 
 
@@ -171,32 +174,6 @@ def check_devices(jobs: list[Experiment]) -> None:
             raise SettingError("parallel.devices", e.parallel.devices, str(error)) from None
 
 
-def claim(command: cli.Command) -> cli.Command:
-    """Makes the command's folder, and takes another name if a run has just taken this one.
-
-    Raises:
-      SettingError: if the folder cannot be made or written to.
-    """
-    folder, count = command.folder, 1
-    try:
-        while True:
-            try:
-                folder.mkdir(parents=True, exist_ok=command.named or command.resumed)
-                break
-            except FileExistsError:
-                if folder.is_dir() and not (command.named or command.resumed):
-                    count += 1
-                    folder = command.folder.with_name(f"{command.folder.name}-{count}")
-                    continue
-                raise
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        words = f"cannot write there: {error.strerror}"
-        raise SettingError(command.folder_setting, folder, words) from None
-    return command._replace(folder=folder)
-
-
 def exit_status(command: cli.Command) -> int:
     """The worst of the jobs' statuses; a job without a readable result has failed."""
     from toydepth.results import ResultError, read_result
@@ -207,9 +184,7 @@ def exit_status(command: cli.Command) -> int:
         except ResultError:
             return "failed"
 
-    folder, count = command.folder, len(command.jobs)
-    folders = [folder / str(i) for i in range(count)] if command.multirun else [folder]
-    found = {status(folder) for folder in folders}
+    found = {status(folder) for folder in command.job_folders}
     return next((STATUS[s] for s in ("failed", "diverged") if s in found), 0)
 
 

@@ -9,7 +9,7 @@ import optax
 import pytest
 from flax import nnx
 
-from toydepth import config
+from toydepth import config, settings
 from toydepth.engine import learning_rates, update_rule
 from toydepth.toy import Mlp, Teacher, depth_problem, final_state, hidden_states
 
@@ -43,7 +43,7 @@ def load(name):
         for part in path:
             node = node.setdefault(part, {})
         node[last] = value
-    cfg = config.defaults()
+    cfg = settings.defaults(config.Experiment)
     cfg["teacher"] |= {"depth": 8}
     cfg["student"] |= {"block": block, "width": 32, "depth": 4}
     cfg["objective"] |= objective | ({"vocabulary": 128} if objective["kind"] == "kl" else {})

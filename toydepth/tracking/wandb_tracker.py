@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from toydepth.config import reason
+from toydepth.settings import reason
 from toydepth.tracking.run_folder import read_history
 
 if TYPE_CHECKING:  # W&B takes a second to import: only runs that use it pay

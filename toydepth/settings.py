@@ -1,0 +1,194 @@
+"""The machinery of a schema: what a setting may be, and how a configuration is read with it.
+
+A schema is a frozen dataclass of settings and of further such dataclasses; a verb has one.
+`defaults(schema)` is what Hydra composes on; `read_schema(schema, cfg)` checks what it composed.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+
+class SettingError(ValueError):
+    """A setting that is not allowed, as one line: its name, its value and what is allowed."""
+
+    def __init__(self, name: str, value: Any, allowed: str):
+        super().__init__(f"{name}={show(value)} is not allowed: {allowed}")
+
+
+def show(value: Any) -> str:
+    """A value as a person types it on the command line, cut where it is very long."""
+    named = {None: "null", True: "true", False: "false"}
+    value = list(value) if isinstance(value, tuple) else value
+    text = named[value] if value is None or isinstance(value, bool) else str(value)
+    text = text.encode("unicode_escape").decode()  # no control character reaches a terminal
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def fold(text: object) -> str:
+    """Any text as one line."""
+    return " ".join(str(text).split())
+
+
+def reason(error: Exception) -> str:
+    """An exception as one line."""
+    return fold(f"{type(error).__name__}: {error}")
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a setting may be: words for a person, and a function that reads the value.
+
+    The function raises ValueError or TypeError on a value that is not allowed.
+    """
+
+    allowed: str
+    read: Callable[[Any], Any]
+
+
+def _require(condition: bool) -> None:
+    if not condition:
+        raise ValueError
+
+
+def whole(low: int, high: int) -> Check:
+    def read(value):
+        _require(isinstance(value, int) and not isinstance(value, bool) and low <= value <= high)
+        return value
+
+    return Check(f"a whole number from {low} to {high}", read)
+
+
+def number(low: float = -math.inf, high: float = math.inf, *, above: float = -math.inf) -> Check:
+    """A finite number in [low, high], and strictly greater than `above`."""
+
+    def read(value):
+        _require(isinstance(value, int | float) and not isinstance(value, bool))
+        value = float(value)
+        _require(math.isfinite(value) and low <= value <= high and value > above)
+        return value
+
+    bounds = [f"above {above:g}"] if above > -math.inf else []
+    bounds += [f"at least {low:g}"] if low > -math.inf else []
+    bounds += [f"at most {high:g}"] if high < math.inf else []
+    return Check(" ".join(["a finite number", " and ".join(bounds)]).strip(), read)
+
+
+def choice(*names: str) -> Check:
+    def read(value):
+        _require(isinstance(value, str) and value in names)
+        return value
+
+    return Check("one of " + ", ".join(names), read)
+
+
+def text() -> Check:
+    def read(value):
+        _require(isinstance(value, str) and value.strip() != "" and value.isprintable())
+        return value
+
+    return Check("printable text", read)
+
+
+def flag() -> Check:
+    def read(value):
+        _require(isinstance(value, bool))
+        return value
+
+    return Check("true or false", read)
+
+
+def optional(check: Check) -> Check:
+    return Check(
+        f"{check.allowed}, or null", lambda value: None if value is None else check.read(value)
+    )
+
+
+def either(first: Check, second: Check) -> Check:
+    def read(value):
+        try:
+            return first.read(value)
+        except (TypeError, ValueError):
+            return second.read(value)
+
+    return Check(f"{first.allowed}, or {second.allowed}", read)
+
+
+def several(check: Check, *, distinct: bool = True, none: bool = False) -> Check:
+    """One value or a list of them; read as a tuple. With `none`, null and [] are the empty one."""
+
+    def read(value):
+        if none and value is None:
+            return ()
+        values = value if isinstance(value, list | tuple) else [value]
+        _require((none or len(values) > 0) and len(values) <= 256)
+        values = tuple(check.read(v) for v in values)
+        _require(not distinct or len(set(values)) == len(values))
+        return values
+
+    listed = "a list of different ones" if distinct else "a list of them"
+    choices = [check.allowed, f"or {listed}", *(["or null for none"] if none else [])]
+    return Check(", ".join(choices), read)
+
+
+def setting(default: Any, check: Check, meaning: str) -> Any:
+    return field(default=default, metadata={"check": check, "meaning": meaning})
+
+
+def defaults(schema: type) -> dict[str, Any]:
+    """The default configuration as plain nested data, for Hydra to compose on."""
+    return {f.name: defaults(f.type) if is_dataclass(f.type) else f.default for f in fields(schema)}
+
+
+def read_schema(schema: type, cfg: Any, prefix: str = "") -> Any:
+    """Checks a composed configuration, plain nested data, and freezes it as `schema`.
+
+    `prefix` is the dotted name of where `cfg` stands, for messages.
+
+    Raises:
+      SettingError: for the first setting that is unknown, missing or not allowed.
+    """
+    known = {f.name: f for f in fields(schema)}
+    if not isinstance(cfg, Mapping):
+        raise SettingError(prefix.rstrip("."), cfg, f"it holds the settings {', '.join(known)}")
+    for name in cfg:
+        if name not in known:
+            raise SettingError(f"{prefix}{name}", cfg[name], unknown(known))
+    values = {}
+    for name, f in known.items():
+        value, where = cfg.get(name), f"{prefix}{name}"
+        if is_dataclass(f.type):
+            values[name] = read_schema(f.type, value, f"{where}.")
+            continue
+        check: Check = f.metadata["check"]
+        try:
+            values[name] = check.read(value)
+        except (TypeError, ValueError, OverflowError):
+            raise SettingError(where, value, f"it must be {check.allowed}") from None
+    return schema(**values)
+
+
+def unknown(known: Iterable[str]) -> str:
+    """What to say of a setting that does not exist."""
+    return f"there is no such setting; there are {', '.join(sorted(known))}"
+
+
+def flatten(node: Any, prefix: str = "") -> Iterable[tuple[str, Any]]:
+    """(dotted name, value) of every setting of a checked configuration, tuples as lists."""
+    for f in fields(node):
+        value = getattr(node, f.name)
+        if is_dataclass(value):
+            yield from flatten(value, f"{prefix}{f.name}.")
+        else:
+            yield f"{prefix}{f.name}", list(value) if isinstance(value, tuple) else value
+
+
+def meanings(schema: type, prefix: str = "") -> Iterable[tuple[str, Any, str, str]]:
+    """(name, default, meaning, what it may be) of every setting, for `--help`."""
+    for f in fields(schema):
+        if is_dataclass(f.type):
+            yield from meanings(f.type, f"{prefix}{f.name}.")
+        else:
+            check: Check = f.metadata["check"]
+            yield f"{prefix}{f.name}", f.default, f.metadata["meaning"], check.allowed
