@@ -154,6 +154,14 @@ def test_floor_is_zero_where_none_is_wanted():
     assert law.floor_comparison.sentence.startswith("the data do not support a floor")
 
 
+def test_rising_losses_have_no_floor():
+    losses = DEPTHS**0.5
+    law = fit_power_law(DEPTHS, losses, floor=True)
+    assert law.alpha.value == pytest.approx(-0.5) and law.alpha.low is None
+    assert law.floor.value == 0 and "do not fall" in law.reason
+    np.testing.assert_allclose(law.predict(DEPTHS)[0], losses)
+
+
 def test_floor_false_positives_are_rare():
     """No floor in the data: the F test at 5 % must seldom find one."""
     found = [

@@ -1,24 +1,77 @@
-"""Exponents of a loss against a size, with their uncertainty.
+"""How a loss falls with sizes, fitted with its uncertainty, and what follows from the fit.
 
 Arrays in, frozen dataclasses out; nothing here knows what a layer is. The
 public API:
 
 - `fit_power_law`  L = c s^-alpha (+ L0), by least squares on log L -> `PowerLaw`
 - `local_alpha`    the exponent between neighbouring sizes -> list of `LocalAlpha`
-- `Estimate`       a value, its standard error and its 95 % interval
+- `Law`            L = sum of c_v / x_v^a_v + L0, each exponent fitted or fixed
+- `fit_law`        a law fitted to losses, with standard errors -> `LawFit`
+- `profile_intervals`, `bootstrap`  its intervals without the linear approximation
+- `warnings`       what a fit cannot tell, in words
+- `compare`, `held_out`, `folds`  fixed exponents against free ones -> `Comparison`, `HeldOut`
+- `for_compute`, `for_loss`, `for_parameters`, `smallest_model`  the best model -> `Plan`
+- `buildable_for_compute`, `buildable_for_loss`  the best with whole depths and widths
+- `aspect_ratio`, `shape_price`  the best shape, and what another one costs
+- `Estimate`, `Interval`  a value with its standard error and 95 % interval; the interval alone
 - `FloorComparison`  whether the data ask for the floor L0
 """
 
-from toydepth.scaling.estimate import Estimate
+from toydepth.scaling.bootstrap import Draws, bootstrap, percentiles
+from toydepth.scaling.compare import Comparison, HeldOut, compare, folds, held_out
+from toydepth.scaling.estimate import Estimate, Interval
+from toydepth.scaling.fit import LawFit, fit_law
 from toydepth.scaling.floor import FloorComparison
+from toydepth.scaling.identification import warnings
+from toydepth.scaling.law import UNIVERSAL_EXPONENTS, Law
 from toydepth.scaling.local import LocalAlpha, local_alpha
+from toydepth.scaling.plan import (
+    Plan,
+    aspect_ratio,
+    for_compute,
+    for_loss,
+    for_parameters,
+    smallest_model,
+)
 from toydepth.scaling.power_law import PowerLaw, fit_power_law
+from toydepth.scaling.profile import profile_intervals
+from toydepth.scaling.shapes import (
+    ShapePrice,
+    buildable_for_compute,
+    buildable_for_loss,
+    shape_price,
+)
 
 __all__ = [
+    "UNIVERSAL_EXPONENTS",
+    "Comparison",
+    "Draws",
     "Estimate",
     "FloorComparison",
+    "HeldOut",
+    "Interval",
+    "Law",
+    "LawFit",
     "LocalAlpha",
+    "Plan",
     "PowerLaw",
+    "ShapePrice",
+    "aspect_ratio",
+    "bootstrap",
+    "buildable_for_compute",
+    "buildable_for_loss",
+    "compare",
+    "fit_law",
     "fit_power_law",
+    "folds",
+    "for_compute",
+    "for_loss",
+    "for_parameters",
+    "held_out",
     "local_alpha",
+    "percentiles",
+    "profile_intervals",
+    "shape_price",
+    "smallest_model",
+    "warnings",
 ]

@@ -1,6 +1,7 @@
 """A number with its uncertainty."""
 
 import dataclasses
+from typing import NamedTuple
 
 # scipy.stats takes most of a second to import; the quantile lives here too.
 from scipy.special import stdtrit
@@ -18,6 +19,13 @@ class Estimate:
     stderr: float | None = None
     low: float | None = None
     high: float | None = None
+
+
+class Interval(NamedTuple):
+    """A 95 % interval; an end is None where the data set no bound."""
+
+    low: float | None
+    high: float | None
 
 
 def estimate(value: float, variance: float | None, degrees_of_freedom: int) -> Estimate:

@@ -7,7 +7,9 @@ import numpy as np
 from jaxtyping import Float
 
 from toydepth.scaling.estimate import Estimate, estimate, half_width
-from toydepth.scaling.floor import FloorComparison, compare_floor, fit_floor
+from toydepth.scaling.fit import LawFit, fit_law
+from toydepth.scaling.floor import FloorComparison, compare_floor
+from toydepth.scaling.law import Law
 from toydepth.scaling.points import Numbers, Points, check_points
 
 
@@ -67,7 +69,7 @@ def fit_power_law(
     groups: Sequence[Hashable] | None = None,
     floor: bool = False,
 ) -> PowerLaw:
-    """Least squares in log space: log L = log c - alpha log s.
+    """Least squares in log space, log L = log c - alpha log s: `fit_law` with one term.
 
     Args:
         sizes: depths, widths, anything positive; in any order.
@@ -104,33 +106,34 @@ def fit_power_law(
     if floor and count < 4:
         raise ValueError(f"{count} distinct sizes: a floor needs four")
 
-    weights = np.ones(len(points.sizes)) if points.relative is None else 1 / points.relative
-    parameters, intercepts, residuals, covariance = _fit_line(points, weights)
-    freedom = len(points.sizes) - len(intercepts) - 1
+    straight = fit = _fit(points, stderr, groups, floor=False)
     reason = comparison = None
     if floor:
-        freedom -= 1
-        straight = residuals
-        parameters, residuals, covariance = fit_floor(points, weights, parameters[1], intercepts)
-        if covariance is None:
+        fit = _fit(points, stderr, groups, floor=True)
+        if fit.solution.cost > straight.solution.cost:  # no exponent above 0 fits as well
+            reason = "the losses do not fall towards a floor, so there is no interval"
+        elif fit.unidentified:
             reason = "the floor and the exponent cannot be told apart, so there is no interval"
-        if freedom > 0:
-            comparison = compare_floor(weights * straight, weights * residuals, freedom)
+        if fit.degrees_of_freedom > 0:
+            weighted = [fit.model.weights * f.residuals for f in (straight, fit)]
+            comparison = compare_floor(*weighted, fit.degrees_of_freedom)
+    freedom = fit.degrees_of_freedom
     if count < 3:
         reason = "two distinct sizes always lie on a power law: an interval needs three"
     elif freedom < 1:
         reason = f"{len(points.sizes)} points leave no degree of freedom for an interval"
 
-    if reason:
-        covariance, variances = None, [None] * 3
-    else:
-        scale = np.sum((weights * residuals) ** 2) / freedom
-        covariance = covariance * (scale if stderr is None else max(1.0, scale))
-        variances = np.diag(covariance)
-    log_coefficient, alpha = (estimate(parameters[i], variances[i], freedom) for i in (0, 1))
+    best = fit if fit.solution.cost <= straight.solution.cost else straight
+    # (log c, alpha, L0) here, and the exponent first there.
+    order = [1, 0, 2] if floor else [1, 0]
+    covariance = None if reason else fit.covariance[np.ix_(order, order)]
+    values = [*best.values, 0.0]
+    variances = [None] * 3 if reason else np.diag(covariance)
+    found = [estimate(values[i], v, freedom) for i, v in zip(order, variances, strict=False)]
+    log_coefficient, alpha = found[:2]
     level = None
     if floor:
-        level = estimate(parameters[2], variances[2], freedom)
+        level = found[2]
         if level.low is not None:
             level = dataclasses.replace(level, low=max(level.low, 0.0))
     return PowerLaw(
@@ -139,11 +142,22 @@ def fit_power_law(
         floor=level,
         sizes=points.sizes,
         losses=points.losses,
-        residuals=residuals,
+        residuals=best.residuals,
         degrees_of_freedom=freedom,
         reason=reason,
         floor_comparison=comparison,
         covariance=covariance,
+    )
+
+
+def _fit(
+    points: Points, stderr: Numbers | None, groups: Sequence[Hashable] | None, floor: bool
+) -> LawFit:
+    """The law of one term. Its valley is curved with a floor, so that several starts are made."""
+    law = Law({"size": None}, floor)
+    starts = 5 if floor else 1
+    return fit_law(
+        law, {"size": points.sizes}, points.losses, stderr=stderr, groups=groups, starts=starts
     )
 
 
@@ -154,27 +168,3 @@ def _informative_sizes(points: Points) -> int:
         ours = set(points.sizes[points.member == group].tolist())
         useful |= ours if len(ours) > 1 else set()
     return len(useful)
-
-
-def _fit_line(
-    points: Points, weights: Float[np.ndarray, "points"]
-) -> tuple[
-    Float[np.ndarray, "2"],
-    Float[np.ndarray, "groups"],
-    Float[np.ndarray, "points"],
-    Float[np.ndarray, "2 2"],
-]:
-    """(log c, alpha), each group's log c, log residuals, unscaled covariance of (log c, alpha)."""
-    count = points.member.max() + 1
-    design = np.column_stack([np.eye(count)[points.member], -np.log(points.sizes)])
-    weighted = weights[:, None] * design
-    solution = np.linalg.lstsq(weighted, weights * np.log(points.losses))[0]
-    change = np.zeros((2, count + 1))
-    change[0, :count], change[1, count] = 1 / count, 1
-    covariance = change @ np.linalg.inv(weighted.T @ weighted) @ change.T
-    return (
-        change @ solution,
-        solution[:count],
-        np.log(points.losses) - design @ solution,
-        covariance,
-    )
