@@ -5,7 +5,7 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from toydepth.config import Tracker
@@ -23,6 +23,8 @@ from toydepth.settings import (
     text,
     whole,
 )
+
+VARIABLES = ("width", "depth", "data", "time", "parameters")  # that a law may depend on
 
 
 def column(holds: str) -> str | None:
@@ -172,8 +174,7 @@ def study(cfg: Mapping[str, Any]) -> Study:
     checked = read_schema(Study, cfg)
     if checked.data.source == "table" and checked.data.path is None:
         raise SettingError("data.path", None, "data.source=table needs the file of a table")
-    terms = [f.name for f in fields(Law) if f.name != "floor"]
-    if all(getattr(checked.law, name) is None for name in terms):
-        words = f"a law needs a term: one of {', '.join(terms)} is free or a fixed exponent"
-        raise SettingError(f"law.{terms[0]}", None, words)
+    if all(getattr(checked.law, name) is None for name in VARIABLES):
+        words = f"a law needs a term: one of {', '.join(VARIABLES)} is free or a fixed exponent"
+        raise SettingError(f"law.{VARIABLES[0]}", None, words)
     return checked

@@ -98,7 +98,7 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
     )
     from toydepth.engine import run as train
     from toydepth.toy import depth_problem
-    from toydepth.tracking import History, progress, write_json
+    from toydepth.tracking import History, progress, start_tracker, write_json
 
     prepare_devices(e.parallel.devices)
     compiled = compile_seconds()
@@ -110,7 +110,15 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
         if known:
             say(f"{folder}: going on from step {at.total_step}")
         with History.open(folder, at.records) as history, progress(work.total_steps) as bar:
-            tracker = start_tracker(e, folder, cfg, resumed=known is not None)
+            tracker = start_tracker(
+                e.tracker,
+                folder,
+                group=f"{e.teacher.kind}-{e.objective.kind}",
+                name=describe_run(e),
+                config=cfg,
+                resumed=known is not None,
+                replicas=e.replicas,
+            )
 
             def record(line: dict[str, Any]) -> None:
                 history.append(line)
@@ -135,30 +143,9 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
     return answer
 
 
-def start_tracker(e: Experiment, folder: Path, cfg: dict[str, Any], *, resumed: bool):
-    """W&B or nothing, as the settings say. The run's W&B id is kept in its folder."""
-    from toydepth.tracking import NoTracker, start_wandb
-
-    if e.tracker.kind == "none":
-        return NoTracker()
-    note = folder / "wandb_run_id"
-    try:
-        tracker = start_wandb(
-            folder,
-            project=e.tracker.project,
-            entity=e.tracker.entity,
-            group=f"{e.teacher.kind}-{e.objective.kind}",
-            name=f"{e.teacher.kind} {e.objective.kind} depth {'-'.join(map(str, e.student.depth))}",
-            config=cfg,
-            run_id=note.read_text() if resumed and note.is_file() else None,
-            resume=resumed,
-            replicas=e.replicas,
-        )
-    except Exception as error:
-        say(f"W&B cannot be used, the run folder has all: {reason(error)}")
-        return NoTracker()
-    note.write_text(tracker.run_id)
-    return tracker
+def describe_run(e: Experiment) -> str:
+    """What W&B calls the run."""
+    return f"{e.teacher.kind} {e.objective.kind} depth {'-'.join(map(str, e.student.depth))}"
 
 
 def check_devices(jobs: list[Experiment]) -> None:

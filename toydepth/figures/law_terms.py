@@ -6,18 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import (
-    LogFormatterSciNotation,
-    LogLocator,
-    MaxNLocator,
-    NullFormatter,
-    NullLocator,
-    StrMethodFormatter,
-)
 
-from toydepth.figures.style import COLOURS, GUIDE, LINES, MARKERS
+from toydepth.figures.style import COLOURS, GUIDE, LINES, MARKERS, log_ticks
 
 BINS, MANY = 8, 12  # bins of the medians, and how many sizes each have their own
 
@@ -76,24 +67,6 @@ def terms(panels: Sequence[Term], *, ylabel: str = "loss minus the other parts")
         note += "; ± and bands: 95 %"
     figure.suptitle(note, fontsize=8, color=GUIDE, x=0.995, ha="right")
     return figure
-
-
-def log_ticks(axis: Axis) -> None:
-    """Ticks and plain labels that suit the span of a logarithmic axis, once its limits are set."""
-    low, high = sorted(axis.get_view_interval())
-    decades = np.log10(high / low)
-    plain = 1e-4 < low and high < 1e6 and decades <= 4
-    if decades > (2.4 if plain else 1.6):
-        axis.set_major_locator(LogLocator())
-    elif decades > 0.7:
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if plain else (1, 3)))
-    else:
-        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-    axis.set_minor_locator(LogLocator(subs="all") if decades > 0.7 else NullLocator())
-    axis.set_major_formatter(
-        StrMethodFormatter("{x:g}") if plain else LogFormatterSciNotation(minor_thresholds=(9, 9))
-    )
-    axis.set_minor_formatter(NullFormatter())
 
 
 def _limits(panels: Sequence[Term]) -> tuple[float, float]:

@@ -5,8 +5,18 @@ from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+from matplotlib.ticker import (
+    FixedFormatter,
+    FixedLocator,
+    LogFormatterSciNotation,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    NullLocator,
+    StrMethodFormatter,
+)
 
 from toydepth.figures.curve import Curve
 
@@ -48,6 +58,24 @@ def log_size_axis(axes: Axes, sizes: Iterable[float], xlabel: str) -> None:
     axes.xaxis.set_major_formatter(FixedFormatter(labels))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel(xlabel)
+
+
+def log_ticks(axis: Axis) -> None:
+    """Ticks and plain labels that suit the span of a logarithmic axis, once its limits are set."""
+    low, high = sorted(axis.get_view_interval())
+    decades = np.log10(high / low)
+    plain = 1e-4 < low and high < 2e4 and decades <= 4
+    if decades > (2.4 if plain else 1.6):
+        axis.set_major_locator(LogLocator())
+    elif decades > 0.7:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if plain else (1, 3)))
+    else:
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    axis.set_minor_locator(LogLocator(subs="all") if decades > 0.7 else NullLocator())
+    axis.set_major_formatter(
+        StrMethodFormatter("{x:g}") if plain else LogFormatterSciNotation(minor_thresholds=(9, 9))
+    )
+    axis.set_minor_formatter(NullFormatter())
 
 
 def new_axes(curves: Sequence[Curve]) -> tuple[Figure, Axes]:

@@ -70,31 +70,28 @@ class LawFit:
         None without a degree of freedom. Raises ValueError for a size that is not positive
         and finite.
         """
-        parts, gradient = self._parts(sizes)
+        parts = self.parts(sizes)
         loss = sum(parts.values()) + self.floor
         if self.degrees_of_freedom < 1:
             return loss, None, None
-        gradient = gradient / loss[:, None]
+        columns = {"floor": np.ones(len(loss))}
+        for variable, part in parts.items():
+            columns[f"exponent_{variable}"] = -part * np.log(np.asarray(sizes[variable], float))
+            columns[f"log_coefficient_{variable}"] = part
+        gradient = np.stack([columns[name] for name in self.law.fitted], axis=1) / loss[:, None]
         variance = np.einsum("pi,ij,pj->p", gradient, self.covariance, gradient)
         half = half_width(np.sqrt(np.maximum(variance, 0)), self.degrees_of_freedom)
         return loss, loss * np.exp(-half), loss * np.exp(half)
 
     def parts(self, sizes: Mapping[str, Numbers]) -> dict[str, Float[np.ndarray, "points"]]:
         """Each term's part of the fitted loss. Raises ValueError as `predict` does."""
-        return self._parts(sizes)[0]
+        return {variable: self.part(variable, sizes[variable]) for variable in self.law.variables}
 
-    def _parts(self, sizes):
-        law, parts, columns = self.law, {}, {}
-        for variable in law.variables:
-            log_sizes = np.log(check_points(sizes[variable], sizes[variable]).sizes)
-            exponent = self.parameters[f"exponent_{variable}"].value
-            coefficient = self.parameters[f"coefficient_{variable}"].value
-            part = coefficient * np.exp(-exponent * log_sizes)
-            parts[variable] = part
-            columns[f"exponent_{variable}"] = -part * log_sizes
-            columns[f"log_coefficient_{variable}"] = part
-            columns["floor"] = np.ones(len(part))
-        return parts, np.stack([columns[name] for name in law.fitted], axis=1)
+    def part(self, variable: str, sizes: Numbers) -> Float[np.ndarray, "points"]:
+        """c / x^a of one variable. Raises ValueError as `predict` does."""
+        log_sizes = np.log(check_points(sizes, np.ones(np.shape(sizes))).sizes)
+        exponent = self.parameters[f"exponent_{variable}"].value
+        return self.parameters[f"coefficient_{variable}"].value * np.exp(-exponent * log_sizes)
 
 
 def fit_law(

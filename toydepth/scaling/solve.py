@@ -206,6 +206,8 @@ def _coefficients(
         coefficients[column] = np.exp(held[1]) if column < terms else held[1]
         sought[column] = False
     given = features @ coefficients
+    if not sought.any():  # nnls breaks the process where there is no column
+        return np.concatenate([free, held[1:]])
     fitted, target, weights = losses, np.ones(len(losses)), model.weights
     for _ in range(ROUNDS):
         rows = weights / fitted

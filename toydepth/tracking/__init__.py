@@ -1,7 +1,7 @@
 """Where a run's numbers go: its folder (the source of truth), W&B and the terminal.
 
     history = History.open(folder)             append-only history.jsonl
-    tracker = start_wandb(folder, ...)         or NoTracker()
+    tracker = start_tracker(settings, folder, ...)   W&B or nothing
     with progress(total_steps) as bar: ...     a live bar, or plain lines
     write_json(folder / "result.json", result)
 
@@ -9,6 +9,7 @@ This room speaks of sizes and rungs; what a size counts is the caller's business
 """
 
 from toydepth.tracking.run_folder import History, read_history, versions, write_json, write_whole
+from toydepth.tracking.start import start_tracker
 from toydepth.tracking.terminal import progress
 from toydepth.tracking.wandb_tracker import NoTracker, Tracker, start_wandb
 
@@ -18,6 +19,7 @@ __all__ = [
     "Tracker",
     "progress",
     "read_history",
+    "start_tracker",
     "start_wandb",
     "versions",
     "write_json",

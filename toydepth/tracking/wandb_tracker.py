@@ -10,7 +10,7 @@ import math
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -33,8 +33,13 @@ class Tracker(Protocol):
     def log(self, record: dict[str, Any]) -> None:
         """Send one record of the history."""
 
-    def finish(self, result: dict[str, Any], figures: list[Path]) -> None:
-        """Send the result and the figures (PNG files), and close the run."""
+    def finish(
+        self,
+        result: dict[str, Any],
+        figures: Sequence[Path],
+        numbers: Mapping[str, float] | None = None,
+    ) -> None:
+        """Send the result, the figures (PNG files) and numbers for the summary; close the run."""
 
 
 class NoTracker:
@@ -44,7 +49,12 @@ class NoTracker:
 
     def log(self, record: dict[str, Any]) -> None: ...
 
-    def finish(self, result: dict[str, Any], figures: list[Path]) -> None: ...
+    def finish(
+        self,
+        result: dict[str, Any],
+        figures: Sequence[Path],
+        numbers: Mapping[str, float] | None = None,
+    ) -> None: ...
 
 
 def start_wandb(
@@ -162,14 +172,22 @@ class WandbTracker:
         shared = {field: record[field] for field in ("total_step", "seconds") if field in record}
         self._run.log({**values, **shared, "record": self._seen})
 
-    def finish(self, result: dict[str, Any], figures: list[Path]) -> None:
-        """Send the result and the figures (PNG files); a run not completed ends as failed."""
-        self._attempt(lambda: self._finish(result, figures))
+    def finish(
+        self,
+        result: dict[str, Any],
+        figures: Sequence[Path],
+        numbers: Mapping[str, float] | None = None,
+    ) -> None:
+        """Send the result, the figures (PNG files) and numbers for the summary.
 
-    def _finish(self, result: dict[str, Any], figures: list[Path]) -> None:
+        A run that is not completed ends as failed.
+        """
+        self._attempt(lambda: self._finish(result, figures, numbers or {}))
+
+    def _finish(self, result, figures, numbers) -> None:
         import wandb
 
-        self._run.summary.update(summary(result, self._axis))
+        self._run.summary.update(summary(result, self._axis) | dict(numbers))
         columns = [self._axis, "replica", "loss", "loss_stderr"]
         rows = [[rung.get(column) for column in columns] for rung in result.get("rungs", [])]
         if rows:

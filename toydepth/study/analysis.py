@@ -1,0 +1,166 @@
+"""What is asked about a fit: its intervals, the universal exponents, how robust it is."""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import NamedTuple
+
+from toydepth.datasets import DataError, Rows
+from toydepth.scaling import (
+    Comparison,
+    Draws,
+    HeldOut,
+    Interval,
+    Law,
+    LawFit,
+    bootstrap,
+    compare,
+    fit_law,
+    folds,
+    held_out,
+    profile_intervals,
+    warnings,
+)
+from toydepth.study.prepared import Prepared, in_units, select
+
+LEFT_OUT = 200  # groups of shapes at most that are left out in turn
+Show = Callable[[int, str], None]  # is told how much of a stage is done
+
+
+class Universal(NamedTuple):
+    """The universal exponents against free ones, on the rows of a study."""
+
+    fixed: LawFit
+    free: LawFit
+    test: Comparison
+    by_rows: HeldOut | None
+    by_shapes: HeldOut | None
+
+
+class Analysis(NamedTuple):
+    """All that is known of a fit.
+
+    `universal` is None, and `untested` says why, where the free exponents cannot be fitted.
+    `as_asked` compares a mixture of fixed and free exponents with all free. `excluded` and
+    `offsets` are the fits of the robustness scans, by the count or the offset; a string says
+    why there is none.
+    """
+
+    profile: dict[str, Interval]
+    draws: Draws | None
+    universal: Universal | None
+    untested: str | None
+    as_asked: Comparison | None
+    excluded: dict[int, LawFit | str]
+    offsets: dict[float, LawFit | str]
+    warnings: list[str]
+
+
+def steps(prepared: Prepared) -> int:
+    """How many refits `analyse` will report, about."""
+    study = prepared.study
+    groups = _shape_groups(prepared)
+    count = study.bootstrap.resamples + min(study.compare.folds, len(prepared.rows.losses))
+    return count + (len(set(groups)) if groups else 0) + len(study.robustness.exclude)
+
+
+def analyse(prepared: Prepared, show: Show) -> Analysis:
+    """Everything that the settings ask about the fit."""
+    study, fit = prepared.study, prepared.fit
+    done = 0
+
+    def stage(label: str) -> Callable[[int], None]:
+        start = done
+
+        def report(count: int) -> None:
+            nonlocal done
+            done = start + count
+            show(done, label)
+
+        return report
+
+    draws = None
+    if study.bootstrap.resamples:
+        draws = bootstrap(
+            fit,
+            study.bootstrap.resamples,
+            seed=study.seed,
+            clusters=prepared.shapes if study.bootstrap.by == "shapes" else None,
+            show=stage("bootstrap"),
+        )
+    universal, untested = _universal(prepared, stage)
+    as_asked = None
+    if universal and fit.law not in (universal.fixed.law, universal.free.law):
+        as_asked = compare(fit, universal.free)
+    data, scans = study.data, study.robustness
+    excluded, report = {}, stage("rows left out")
+    for i, count in enumerate(scans.exclude):
+        excluded[count] = _refit(prepared, data.depth_offset, count)
+        report(i + 1)
+    offsets = {}
+    if "depth" in fit.law.exponents:
+        for offset in scans.depth_offsets:
+            offsets[offset] = _refit(prepared, offset, data.exclude_highest)
+    words = warnings(fit, prepared.shapes)
+    if study.bootstrap.by == "shapes":
+        words = [w for w in words if not w.endswith("bootstrap over shapes")]
+    if untested:
+        words.append(f"the universal exponents are not tested: {untested}")
+    return Analysis(
+        profile_intervals(fit), draws, universal, untested, as_asked, excluded, offsets, words
+    )
+
+
+def _universal(prepared: Prepared, stage) -> tuple[Universal | None, str | None]:
+    study, law = prepared.study, prepared.fit.law
+    try:
+        free = _fit(prepared, law.freed(), prepared.rows)
+        fixed = _fit(prepared, law.universal(), prepared.rows)
+        test = compare(fixed, free)
+    except ValueError as error:
+        return None, str(error)
+    count = len(prepared.rows.losses)
+    number = min(study.compare.folds, count)
+    by_rows = held_out(fixed, free, folds(count, number, study.seed), stage("held-out rows"))
+    groups = _shape_groups(prepared)
+    by_shapes = None
+    if groups and len(set(groups)) > 1:
+        by_shapes = held_out(fixed, free, groups, stage("held-out shapes"))
+    return Universal(fixed, free, test, by_rows, by_shapes), None
+
+
+def _shape_groups(prepared: Prepared) -> Sequence[Hashable] | None:
+    """Each row's shape, or a group of shapes where there are very many."""
+    shapes = prepared.shapes
+    if shapes is None:
+        return None
+    labels = list(dict.fromkeys(shapes))
+    if len(labels) <= LEFT_OUT:
+        return shapes
+    group = dict(
+        zip(labels, folds(len(labels), LEFT_OUT, prepared.study.seed).tolist(), strict=True)
+    )
+    return [group[shape] for shape in shapes]
+
+
+def _refit(prepared: Prepared, depth_offset: float, highest: int) -> LawFit | str:
+    """The study's law on other rows; a sentence where it cannot be fitted."""
+    try:
+        rows = select(prepared.everything, depth_offset, highest)
+        return _fit(prepared, prepared.fit.law, rows)
+    except DataError as error:
+        return error.allowed
+    except ValueError as error:
+        return str(error)
+
+
+def _fit(prepared: Prepared, law: Law, rows: Rows) -> LawFit:
+    study = prepared.study
+    if law == prepared.fit.law and rows is prepared.rows:
+        return prepared.fit
+    return fit_law(
+        law,
+        in_units(rows, prepared.units),
+        rows.losses,
+        huber=prepared.huber,
+        starts=study.fit.starts,
+        seed=study.seed,
+    )

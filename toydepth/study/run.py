@@ -1,0 +1,60 @@
+"""One study, from its settings to the files in its folder."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from toydepth.law_config import Study
+from toydepth.study import planning
+from toydepth.study.analysis import analyse, steps
+from toydepth.study.drawing import draw
+from toydepth.study.export import latex, parameters_csv, rows_csv
+from toydepth.study.prepared import prepare
+from toydepth.study.printing import print_study
+from toydepth.study.summary import flat, summarise
+from toydepth.tracking import progress, start_tracker, versions, write_json, write_whole
+
+
+def run(study: Study, folder: Path, cfg: dict[str, Any]) -> dict[str, Any]:
+    """Analyses one study, writes law.json (last), figures and tables, and prints them.
+
+    Returns what law.json says. Raises as `prepare` does, and OSError if writing fails.
+    """
+    start = time.monotonic()
+    prepared = prepare(study)
+    with progress(steps(prepared)) as bar:
+        analysis = analyse(prepared, lambda done, label: bar.update(done, label, None))
+    summary = summarise(prepared, analysis)
+    law = planning.coefficients(prepared, analysis.draws) if summary["planning"] else None
+    pngs = draw(prepared, analysis, law, summary)
+
+    tables = {}
+    if "latex" in study.export:
+        tables["parameters.tex"] = latex(summary)
+    if "csv" in study.export:
+        tables |= {"parameters.csv": parameters_csv(summary), "rows.csv": rows_csv(prepared)}
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    figures = {name: f"figures/{name}.png" for name in pngs}
+    for name, png in pngs.items():
+        write_whole(folder / figures[name], png)
+    for name, content in tables.items():
+        write_whole(folder / name, content.encode())
+    summary |= {
+        "figures": figures,
+        "tables": list(tables),
+        "seconds": time.monotonic() - start,
+        "versions": versions(),
+    }
+    tracker = start_tracker(
+        study.tracker,
+        folder,
+        group="law",
+        name=f"law {study.data.source} {summary['law']['formula']}",
+        config=cfg,
+    )
+    tracker.finish(
+        {"status": "completed"}, [folder / path for path in figures.values()], flat(summary)
+    )
+    write_json(folder / "law.json", summary)
+    print_study(summary, [folder / path for path in (*figures.values(), *tables, "law.json")])
+    return summary
