@@ -467,3 +467,12 @@ def test_report_does_not_import_what_is_slow():
 def test_help(tmp_path):
     done = command("--help", cwd=tmp_path)
     assert done.returncode == 0 and "RUN... [output=DIR]" in done.stdout
+
+
+def test_other_verbs_folders_are_no_unfinished_runs(tmp_path):
+    write(tmp_path / "run", result())
+    for name, content in (("law", "law:\n  width: free\n"), ("stopped", "teacher:\n  depth: 3\n")):
+        (tmp_path / name / ".hydra").mkdir(parents=True)
+        (tmp_path / name / ".hydra" / "config.yaml").write_text(content)
+    report = build_report([tmp_path])
+    assert [job["folder"] for job in report["unfinished"]] == ["stopped"]

@@ -69,12 +69,16 @@ def job(cfg: DictConfig) -> None:
     """One job, as Hydra calls it. It does not raise: a failed job must not end a sweep."""
     from hydra.core.hydra_config import HydraConfig
 
-    from toydepth.study import run
+    from toydepth.study import run, sentence
 
-    folder = Path(HydraConfig.get().runtime.output_dir)
+    hydra = HydraConfig.get()
+    folder = Path(hydra.runtime.output_dir)
     plain = OmegaConf.to_container(cfg, resolve=True)
+    several = str(hydra.mode) != "RunMode.RUN"
     try:
-        run(law_config.study(plain), folder, plain)
+        found = run(law_config.study(plain), folder, plain, brief=several)
+        if several:
+            say(f"job {hydra.job.num}: {sentence(found)} -> {folder}")
     except Exception as error:
         say(f"{folder} failed: {reason(error)} (more in error.txt)")
         (folder / "error.txt").write_text(traceback.format_exc())

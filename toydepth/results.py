@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ class ResultError(ValueError):
 def find_runs(folder: Path) -> tuple[list[Path], list[Path]]:
     """(result.json files, job folders without one) at and below `folder`, in order of path.
 
-    A job folder holds Hydra's `.hydra`. Symlinks are not followed, and
+    A job folder holds Hydra's `.hydra`, left by train. Symlinks are not followed, and
     `checkpoints` and `wandb` are not entered. Raises ResultError if there is
     neither.
     """
@@ -30,11 +31,21 @@ def find_runs(folder: Path) -> tuple[list[Path], list[Path]]:
         if "result.json" in files and not (here / "result.json").is_symlink():
             results.append(here / "result.json")
         elif ".hydra" in folders:
-            unfinished.append(here)
+            config = here / ".hydra" / "config.yaml"
+            if not config.exists() or left_by_train(config):
+                unfinished.append(here)
         folders[:] = sorted(name for name in folders if name not in SKIPPED and name != ".hydra")
     if not results and not unfinished:
         raise ResultError(f"RUN={folder} is not a run: no result.json below it")
     return results, unfinished
+
+
+def left_by_train(mark: Path) -> bool:
+    """Whether Hydra left the file for train; other verbs' folders lie beside its own."""
+    try:
+        return re.search(r"^teacher:", mark.read_text(errors="replace"), re.MULTILINE) is not None
+    except OSError:
+        return False
 
 
 def read_result(path: Path) -> dict[str, Any]:

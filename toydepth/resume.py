@@ -1,6 +1,5 @@
 """`resume=true`: which folder a command goes on in, and whether it may."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from toydepth import config
 from toydepth.cli import Command, say
 from toydepth.config import Experiment
 from toydepth.folder import holds_run
-from toydepth.results import ResultError, read_result
+from toydepth.results import ResultError, left_by_train, read_result
 from toydepth.settings import SettingError, show
 
 
@@ -72,18 +71,10 @@ def _mark(command: Command) -> str:
     return "multirun.yaml" if command.multirun else ".hydra/config.yaml"
 
 
-def _is_trained(mark: Path) -> bool:
-    """Whether Hydra left the file for train; other verbs' folders lie beside its own."""
-    try:
-        return re.search(r"^teacher:", mark.read_text(errors="replace"), re.MULTILINE) is not None
-    except OSError:
-        return False
-
-
 def _newest(command: Command) -> Path | None:
     """The newest folder of the same kind with the same settings, or None if there is no run yet."""
     root = command.folder.parents[1]  # outputs/<date>/<time>-<name>
-    runs = (folder for folder in root.glob("*/*") if _is_trained(folder / _mark(command)))
+    runs = (folder for folder in root.glob("*/*") if left_by_train(folder / _mark(command)))
     found = sorted(runs, reverse=True)
     nearest = None
     for folder in found:

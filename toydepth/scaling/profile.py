@@ -40,8 +40,9 @@ def _end(fit: LawFit, index: int, sign: int) -> float | None:
     value, deviation = fit.values[index], math.sqrt(fit.covariance[index, index])
     threshold = half_width(1.0, fit.degrees_of_freedom)
     reach = REACH * threshold * deviation
-    # Exponents and the floor end at 0; logarithms of coefficients do not.
-    bounded = sign < 0 and not fit.law.fitted[index].startswith("log_") and value < reach
+    # The floor ends at 0, and an exponent of a falling loss; logarithms of coefficients do not.
+    ends = sign < 0 and value >= 0 and not fit.law.fitted[index].startswith("log_")
+    bounded = ends and value < reach
     reach = value if bounded else reach
     near, rise_near, far = 0.0, 0.0, min(threshold * deviation, reach)
     while (rise_far := rise(value + sign * far)) < threshold:
@@ -53,7 +54,7 @@ def _end(fit: LawFit, index: int, sign: int) -> float | None:
         far = min(far + min(max(1.2 * secant, 0.1 * far), 2 * far), reach)
 
     def excess(distance: float) -> float:
-        return rise(value + sign * distance) - threshold
+        return (rise(value + sign * distance) if distance > 0 else 0.0) - threshold
 
     return float(value + sign * brentq(excess, near, far, xtol=1e-4 * deviation))
 

@@ -196,18 +196,20 @@ def _coefficients(
     from scipy.optimize import nnls
 
     terms, losses = len(model.law.variables), np.exp(model.log_losses)
-    features, _ = model.parts(np.concatenate([free, np.zeros(len(model.law.fitted) - len(free))]))
-    if model.law.floor:
-        features = np.column_stack([features, np.ones(len(losses))])
-    coefficients = np.zeros(features.shape[1])
+    theta = np.concatenate([free, np.zeros(len(model.law.fitted) - len(free))])
+    coefficients = np.zeros(len(theta) - len(free))
     sought = np.ones(len(coefficients), bool)
     if held is not None and held[0] >= len(free):
-        column = held[0] - len(free)
-        coefficients[column] = np.exp(held[1]) if column < terms else held[1]
+        theta[held[0]], column = held[1], held[0] - len(free)
+        # A term's column holds its coefficient already, which alone may be too large a number.
+        coefficients[column] = 1.0 if column < terms else held[1]
         sought[column] = False
+    features, _ = model.parts(theta)
+    if model.law.floor:
+        features = np.column_stack([features, np.ones(len(losses))])
     given = features @ coefficients
-    if not sought.any():  # nnls breaks the process where there is no column
-        return np.concatenate([free, held[1:]])
+    if not sought.any():
+        return theta  # nnls without a column ends the process
     fitted, target, weights = losses, np.ones(len(losses)), model.weights
     for _ in range(ROUNDS):
         rows = weights / fitted
@@ -223,8 +225,9 @@ def _coefficients(
             size = np.abs(model.weights * residuals)
             weights = model.weights * np.sqrt(huber / np.maximum(size, huber))
     with np.errstate(divide="ignore"):
-        log_coefficients = np.log(coefficients[:terms])
-    return np.concatenate([free, log_coefficients, coefficients[terms:]])
+        theta[len(free) : len(free) + terms] += np.log(coefficients[:terms])
+    theta[len(free) + terms :] = coefficients[terms:]
+    return theta
 
 
 def _polish(

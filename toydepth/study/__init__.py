@@ -10,6 +10,7 @@ Data flows one way:
 """
 
 from toydepth.study.prepared import Prepared, prepare
+from toydepth.study.printing import sentence
 from toydepth.study.run import run
 
-__all__ = ["Prepared", "prepare", "run"]
+__all__ = ["Prepared", "prepare", "run", "sentence"]

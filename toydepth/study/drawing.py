@@ -4,9 +4,17 @@ import io
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from toydepth import figures
-from toydepth.scaling import UNIVERSAL_EXPONENTS, LawFit, for_compute, percentiles, shape_price
+from toydepth.scaling import (
+    UNIVERSAL_EXPONENTS,
+    Draws,
+    LawFit,
+    for_compute,
+    percentiles,
+    shape_price,
+)
 from toydepth.study.analysis import Analysis
 from toydepth.study.planning import Coefficients, some
 from toydepth.study.prepared import Prepared, counted_in
@@ -29,7 +37,7 @@ def draw(
 ) -> dict[str, bytes]:
     """The figures by name; those of planning only if a law can be planned from."""
     drawn = {
-        "terms": _terms(prepared, summary),
+        "terms": _terms(prepared, analysis, summary),
         "observed_against_predicted": _observed(prepared),
     }
     scanned = {count: fit for count, fit in analysis.excluded.items() if not isinstance(fit, str)}
@@ -51,7 +59,7 @@ def _label(variable: str, unit: float) -> str:
     return NAMES[variable] + ("" if unit == 1 else f" ({counted_in(unit)})")
 
 
-def _terms(prepared: Prepared, summary: dict[str, Any]):
+def _terms(prepared: Prepared, analysis: Analysis, summary: dict[str, Any]):
     fit, sizes = prepared.fit, prepared.sizes
     parts = fit.parts(sizes)
     fitted = sum(parts.values()) + fit.floor
@@ -60,6 +68,9 @@ def _terms(prepared: Prepared, summary: dict[str, Any]):
         grid = np.geomspace(x.min(), x.max(), 100)
         found = summary["parameters"][f"exponent_{variable}"]
         bounded = found["low"] is not None and found["high"] is not None
+        low = high = None
+        if analysis.draws is not None:
+            low, high = _band(analysis.draws, variable, grid)
         panels.append(
             figures.Term(
                 label=_label(variable, prepared.units[variable]),
@@ -70,9 +81,22 @@ def _terms(prepared: Prepared, summary: dict[str, Any]):
                 fixed=found["fixed"],
                 grid=grid,
                 part=fit.part(variable, grid),
+                low=low,
+                high=high,
             )
         )
     return figures.terms(panels)
+
+
+def _band(draws: Draws, variable: str, grid: Float[np.ndarray, "grid"]):
+    """The 2.5th and 97.5th percentile of one term over the draws."""
+    exponents, coefficients = (
+        np.atleast_1d(draws.parameters[f"{kind}_{variable}"])[:, None]
+        for kind in ("exponent", "coefficient")
+    )
+    # A draw without the term has a coefficient of 0, and no exponent.
+    parts = np.where(coefficients > 0, coefficients * grid ** -np.nan_to_num(exponents), 0.0)
+    return np.percentile(parts, [2.5, 97.5], axis=0)
 
 
 def _observed(prepared: Prepared):

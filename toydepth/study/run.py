@@ -15,10 +15,11 @@ from toydepth.study.summary import flat, summarise
 from toydepth.tracking import progress, start_tracker, versions, write_json, write_whole
 
 
-def run(study: Study, folder: Path, cfg: dict[str, Any]) -> dict[str, Any]:
-    """Analyses one study, writes law.json (last), figures and tables, and prints them.
+def run(study: Study, folder: Path, cfg: dict[str, Any], *, brief: bool = False) -> dict[str, Any]:
+    """Analyses one study, writes figures, tables and law.json (last), and prints them.
 
-    Returns what law.json says. Raises as `prepare` does, and OSError if writing fails.
+    `brief` prints nothing. Returns what law.json says. Raises as `prepare` does, and OSError if
+    writing fails.
     """
     start = time.monotonic()
     prepared = prepare(study)
@@ -56,5 +57,7 @@ def run(study: Study, folder: Path, cfg: dict[str, Any]) -> dict[str, Any]:
         {"status": "completed"}, [folder / path for path in figures.values()], flat(summary)
     )
     write_json(folder / "law.json", summary)
-    print_study(summary, [folder / path for path in (*figures.values(), *tables, "law.json")])
+    if not brief:
+        paths = [folder / path for path in (*figures.values(), *tables, "law.json")]
+        print_study(summary, paths)
     return summary
