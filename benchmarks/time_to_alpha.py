@@ -31,13 +31,17 @@ PUBLISHED = {
 }
 
 
+def nothing(*_) -> None:
+    """Neither shows nor keeps."""
+
+
 def train(e) -> tuple[dict[int, float], list[dict], float]:
     """(final losses by depth, every test, seconds)."""
     records = []
     grid = layout(None, replicas=1, batch=e.train.batch_size)
     job = prepare_job(e, depth_problem(e), grid)
     with tempfile.TemporaryDirectory() as folder, Checkpoints(Path(folder)) as checkpoints:
-        at = run(job, checkpoints, Progress(), record=records.append, show=lambda *_: None)
+        at = run(job, checkpoints, Progress(), record=records.append, show=nothing, keep=nothing)
     tests = [line for line in records if line["kind"] == "test"]
     return {r["depth"]: r["loss"] for r in at.rungs}, tests, at.seconds
 

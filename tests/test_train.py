@@ -48,6 +48,8 @@ def test_a_ladder(command, tmp_path):
     assert found["alpha"]["low"] < found["alpha"]["value"] < found["alpha"]["high"]
     assert [(a["start"], a["stop"]) for a in found["local_alpha"]] == [(2, 3), (3, 6)]
     assert found["versions"]["jax"] and found["seconds"] > 0
+    kept = sorted(path.name for path in (tmp_path / "run" / "rungs").iterdir())
+    assert kept == ["depth_02.npz", "depth_03.npz", "depth_06.npz"]
     lines = history(tmp_path / "run")
     assert [line["depth"] for line in lines if line["kind"] == "test"] == [2, 2, 3, 3, 6, 6]
     report = json.loads((tmp_path / "run" / "report.json").read_text())

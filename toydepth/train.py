@@ -97,6 +97,7 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
         prepare_job,
     )
     from toydepth.engine import run as train
+    from toydepth.rung_weights import save_rung
     from toydepth.toy import depth_problem
     from toydepth.tracking import History, progress, start_tracker, write_json
 
@@ -125,7 +126,14 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
                 tracker.log(line)
 
             try:
-                at = train(work, checkpoints, at, record=record, show=bar.update)
+                at = train(
+                    work,
+                    checkpoints,
+                    at,
+                    record=record,
+                    show=bar.update,
+                    keep=partial(save_rung, folder),
+                )
             except BaseException:
                 tracker.finish({"status": "failed"}, [])
                 raise

@@ -26,7 +26,9 @@ def merged(changes):
     return out
 
 
-def trained(e, folder, devices=1, problem=None, wrap=None, show=lambda *_: None):
+def trained(
+    e, folder, devices=1, problem=None, wrap=None, show=lambda *_: None, keep=lambda *_: None
+):
     """The outcome of every rung, and every measurement."""
     records = []
     grid = layout(devices, replicas=e.replicas, batch=e.train.batch_size)
@@ -40,7 +42,7 @@ def trained(e, folder, devices=1, problem=None, wrap=None, show=lambda *_: None)
 
         job = dataclasses.replace(job, programs=job.programs._replace(targets=noted))
     with Checkpoints(folder) as checkpoints:
-        at = run(job, checkpoints, Progress(), record=records.append, show=show)
+        at = run(job, checkpoints, Progress(), record=records.append, show=show, keep=keep)
     assert at.records == len(records)
     return at.rungs, records
 
@@ -236,3 +238,25 @@ def test_the_share_of_the_work_reaches_one_when_convergence_takes_longer_than_it
     first_rung = shares[: 3 * (1 + 2 + 4)]  # three chunks a round, the rounds doubling
     assert 0 < min(first_rung) and max(first_rung) < 1
     assert max(shares) == shares[-1] == 1
+
+
+@pytest.mark.parametrize("method", ["continuation", "scratch"])
+def test_every_reported_rung_is_kept_as_it_was_tested(make, tmp_path, method):
+    """The kept weights give the loss that was written down."""
+    e = make(merged({"train": {"method": method}}) | {"replicas": 2})
+    kept = {}
+    problem = depth_problem(e)
+    rungs, _ = trained(e, tmp_path, keep=lambda size, params: kept.update({size: params}))
+    assert list(kept) == [2, 4]
+    for rung in rungs:
+        if not rung["reported"]:
+            continue
+        teacher = problem.teacher(e.teacher.seed + rung["replica"])
+        params = jax.tree.map(lambda x, r=rung: x[r["replica"], 0], kept[rung["depth"]])
+        found = []
+        for batch in range(e.train.test_batches):
+            rows = jnp.arange(e.train.batch_size)
+            x = problem.inputs(problem.key(Purpose.TEST), batch, rows)
+            target = problem.targets(teacher, x)
+            found.append(problem.loss(params, teacher, problem.conditions[0], x, target))
+        assert np.mean(found) == pytest.approx(rung["loss"], rel=1e-5)

@@ -101,15 +101,18 @@ def run(
     *,
     record: Callable[[dict[str, Any]], None],
     show: Callable[[int, str, float, float], None],
+    keep: Callable[[int, PyTree], None],
 ) -> Progress:
     """Trains every phase from `progress` on, and returns the progress at the end.
 
     Args:
+      keep: takes the size and the final parameters (replica, condition, ...) of each rung that
+        is reported, before the checkpoint in which it is done.
       record: takes each measurement as it is made.
       show: takes the steps done of the whole job, what is being done, the latest loss, and the
         share of the work that is done.
     """
-    loop = _Loop(job, checkpoints, progress, record, show)
+    loop = _Loop(job, checkpoints, progress, record, show, keep)
     rungs = loop.restore() if progress.total_step else loop.start(previous=())
     while True:
         if not progress.concluded:
@@ -152,9 +155,9 @@ def start_rungs(job: Job, sizes: tuple[int, ...], previous: PyTree = ()) -> PyTr
 class _Loop:
     """The moving parts of `run`. Rungs are a tuple of (parameters, optimiser state)."""
 
-    def __init__(self, job, checkpoints, progress, record, show):
+    def __init__(self, job, checkpoints, progress, record, show, keep):
         self.job, self.checkpoints, self.progress = job, checkpoints, progress
-        self.record, self.show = record, show
+        self.record, self.show, self.keep = record, show, keep
         self.ticked = self.saved = time.monotonic()
         self.schedules = {}
         self.cache, self.room = {}, job.experiment.engine.target_cache_gb * 1e9
@@ -310,6 +313,8 @@ class _Loop:
             if budget and waiting.any() and progress.round < train.max_doublings:
                 unsettled.append(size)
                 continue
+            if self.phase.reported:
+                self.keep(size, self.job.layout.collect(rungs[i][0]))
             for cell in self.cells(losses):
                 loss, stderr = _mean(losses[cell][i])
                 if not np.isfinite(loss):

@@ -69,15 +69,24 @@ class Student(nnx.Module):
 
     def __call__(self, x: State, precision: str = "float32") -> State:
         """The final normalised state; `precision` is that of the MLPs' products."""
+        last, _ = self._run(x, precision, keep=False)
+        return rms_norm(last)
+
+    def hidden_states(self, x: State) -> Float[Array, "states batch width"]:
+        """The normalised input, then the state after each block."""
+        _, states = self._run(x, "float32", keep=True)
+        return jnp.concatenate([rms_norm(x)[None], states])
+
+    def _run(self, x: State, precision: str, *, keep: bool):
         apply, names = BLOCKS[self.block]
         stacked = tuple(getattr(self, name).weights() for name in names)
 
         def step(h, layer):
             mlps = [lambda at, own=own: mlp(own, at, precision) for own in layer]
-            return apply(h, *mlps), None
+            h = apply(h, *mlps)
+            return h, h if keep else None
 
-        last, _ = jax.lax.scan(step, rms_norm(x), stacked)
-        return rms_norm(last)
+        return jax.lax.scan(step, rms_norm(x), stacked)
 
 
 def deepen(params: nnx.State, block: str, depth: int) -> nnx.State:
