@@ -14,8 +14,18 @@ Of a law fitted to a table of training runs:
 - `Frontier`, `Budget`, `frontier`  the best loss that compute can buy
 - `ShapePrice`, `shape_price`  what another aspect ratio costs
 - `Scan`, `exclusion_scan`  the exponents against the rows left out
+
+Of hidden states:
+
+- `Spread`             means at each layer, and the quantiles around them
+- `Profile`, `angles_against_layer`  how far states and updates turn at each layer
+- `Step`, `step_against_depth`  the middle step of models of several depths
+- `Cluster`, `trajectories`  tokens that take the same way through the layers
+- `ReadOut`, `read_out`  the loss read out after each layer
+- `Trace`, `trace_map`  where a fact is recalled
 """
 
+from toydepth.figures.angles import Profile, angles_against_layer
 from toydepth.figures.curve import Curve
 from toydepth.figures.exclusion_scan import Scan, exclusion_scan
 from toydepth.figures.frontier import Budget, Frontier, frontier
@@ -24,22 +34,38 @@ from toydepth.figures.local_exponents import local_exponents
 from toydepth.figures.loss_against_size import loss_against_size
 from toydepth.figures.observed_predicted import observed_against_predicted
 from toydepth.figures.over_training import Course, exponent_over_training
+from toydepth.figures.read_out import ReadOut, read_out
 from toydepth.figures.shape_price import ShapePrice, shape_price
+from toydepth.figures.spread import Spread
+from toydepth.figures.step_against_depth import Step, step_against_depth
+from toydepth.figures.token_clusters import Cluster, trajectories
+from toydepth.figures.trace_map import Trace, trace_map
 
 __all__ = [
     "Budget",
+    "Cluster",
     "Course",
     "Curve",
     "Frontier",
+    "Profile",
+    "ReadOut",
     "Scan",
     "ShapePrice",
+    "Spread",
+    "Step",
     "Term",
+    "Trace",
+    "angles_against_layer",
     "exclusion_scan",
     "exponent_over_training",
     "frontier",
     "local_exponents",
     "loss_against_size",
     "observed_against_predicted",
+    "read_out",
     "shape_price",
+    "step_against_depth",
     "terms",
+    "trace_map",
+    "trajectories",
 ]

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from toydepth.figures.curve import Curve
-from toydepth.figures.style import GUIDE, finish, log_size_axis, looks, new_axes
+from toydepth.figures.style import exponent, finish, guides, log_size_axis, looks, new_axes
 
 
 def loss_against_size(
@@ -39,7 +39,7 @@ def loss_against_size(
             markersize=6,
         )
         if curve.fit:
-            label += ", " + _alpha(curve)
+            label += ", " + exponent(curve.fit.alpha)
             grid = np.geomspace(sizes.min(), sizes.max(), 200)
             loss, low, high = curve.fit.predict(grid)
             axes.plot(grid, loss, color=look.colour, linestyle=look.line, linewidth=1.5)
@@ -66,16 +66,9 @@ def loss_against_size(
     every_size = np.concatenate([np.asarray(curve.sizes, float) for curve in curves])
     log_size_axis(axes, every_size, xlabel)
     axes.set_ylabel(ylabel)
-    _guides(axes, references, every_size.min())
+    guides(axes, references, every_size.min())
     finish(axes, curves, handles, labels, "±, bars and bands: 95 %")
     return figure
-
-
-def _alpha(curve: Curve) -> str:
-    alpha = curve.fit.alpha
-    if alpha.high is None:
-        return f"α = {alpha.value:.2f} (no interval)"
-    return f"α = {alpha.value:.2f} ± {alpha.high - alpha.value:.2f}"
 
 
 def _limit(axes: Axes, curves: Sequence[Curve]) -> None:
@@ -83,28 +76,3 @@ def _limit(axes: Axes, curves: Sequence[Curve]) -> None:
     losses = np.concatenate([np.asarray(curve.losses, float) for curve in curves])
     decades = max(np.log10(losses.max() / losses.min()), 0.5)
     axes.set_ylim(losses.min() / 10 ** (0.15 * decades), losses.max() * 10 ** (0.15 * decades))
-
-
-def _guides(axes: Axes, references: Sequence[float], start: float) -> None:
-    """A fan of thin lines L ~ s^-reference from the top of the axes, each named near its end."""
-    right = axes.get_xlim()[1]
-    bottom, top = axes.get_ylim()
-    for slope in references:
-        # Where the line leaves the axes: on the right, or through the bottom.
-        end = min(right, start * (top / bottom) ** (1 / slope)) if slope > 0 else right
-        ends = np.array([start, end])
-        axes.plot(ends, top * (ends / start) ** -slope, color=GUIDE, linewidth=0.8, zorder=1)
-        at = start * (end / start) ** 0.9
-        loss = top * (at / start) ** -slope
-        axes.text(
-            at,
-            loss,
-            f"slope −{slope:g}",
-            color=GUIDE,
-            fontsize=8,
-            ha="right",
-            va="bottom",
-            rotation=np.degrees(np.arctan(-slope * loss / at)),
-            rotation_mode="anchor",
-            transform_rotates_text=True,
-        )

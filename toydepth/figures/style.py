@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import (
     FixedFormatter,
     FixedLocator,
@@ -18,7 +19,8 @@ from matplotlib.ticker import (
     StrMethodFormatter,
 )
 
-from toydepth.figures.curve import Curve
+from toydepth.figures.curve import Curve, Numbers
+from toydepth.scaling import Estimate
 
 # Okabe and Ito's palette without its yellow, too pale on white. Marks and lines
 # change along with the colour, so that a figure reads in black and white.
@@ -27,6 +29,11 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "h")
 LINES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 3)))
 GUIDE = "#767676"
 
+# Axes of hidden states h after each layer: the angle of a step, of one update to the next.
+LAYER = "layer $l$"
+STEP = r"$\theta(h_l,\, h_{l+1})\,/\,\pi$"
+TURN = r"$\theta(\Delta h_l,\, \Delta h_{l+1})\,/\,\pi$"
+
 
 class Look(NamedTuple):
     colour: str
@@ -34,12 +41,84 @@ class Look(NamedTuple):
     line: str | tuple
 
 
-def looks(curves: Sequence[Curve]) -> list[Look]:
+def looks(curves: Sequence) -> list[Look]:
     """One look per curve; the cycles differ in length, so that looks repeat late."""
     return [
         Look(COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)], LINES[i % len(LINES)])
         for i in range(len(curves))
     ]
+
+
+def words(label: str) -> str:
+    """A label is words, not mathematics."""
+    return label.replace("$", r"\$")
+
+
+def exponent(alpha: Estimate) -> str:
+    """An exponent with half of its 95 % interval, for a legend."""
+    if alpha.high is None:
+        return f"α = {alpha.value:.2f} (no interval)"
+    return f"α = {alpha.value:.2f} ± {alpha.high - alpha.value:.2f}"
+
+
+def line(
+    axes: Axes,
+    x: Numbers,
+    y: Numbers,
+    look: Look,
+    bands: Sequence[tuple[Numbers, Numbers]] = (),
+) -> Line2D:
+    """A line with its nested bands, (low, high) each, and about ten marks along it.
+
+    Each look marks its own places, so that the marks of lines that coincide stay apart.
+    """
+    for low, high in bands:
+        ends = (np.asarray(end, float) for end in (low, high))  # None is nan
+        axes.fill_between(x, *ends, color=look.colour, alpha=0.18, linewidth=0)
+    every = max(1, round(len(x) / 10))
+    (drawn,) = axes.plot(
+        x,
+        np.asarray(y, float),
+        color=look.colour,
+        linestyle=look.line,
+        linewidth=1.5,
+        marker=look.marker,
+        markevery=(MARKERS.index(look.marker) * max(1, every // 3) % every, every),
+        markersize=5,
+    )
+    return drawn
+
+
+def layer_axis(axes: Axes, layers: Iterable[float], xlabel: str) -> None:
+    """An x axis of layers: whole ticks for whole layers, any for relative depths."""
+    whole = all(float(layer).is_integer() for layer in layers)
+    axes.xaxis.set_major_locator(MaxNLocator(8, integer=whole, steps=[1, 2, 5, 10], min_n_ticks=1))
+    axes.set_xlabel(xlabel)
+
+
+def guides(axes: Axes, references: Sequence[float], start: float) -> None:
+    """A fan of thin lines s^-reference from the top of log-log axes, each named near its end."""
+    right = axes.get_xlim()[1]
+    bottom, top = axes.get_ylim()
+    for slope in references:
+        # Where the line leaves the axes: on the right, or through the bottom.
+        end = min(right, start * (top / bottom) ** (1 / slope)) if slope > 0 else right
+        ends = np.array([start, end])
+        axes.plot(ends, top * (ends / start) ** -slope, color=GUIDE, linewidth=0.8, zorder=1)
+        at = start * (end / start) ** 0.9
+        height = top * (at / start) ** -slope
+        axes.text(
+            at,
+            height,
+            f"slope −{slope:g}",
+            color=GUIDE,
+            fontsize=8,
+            ha="right",
+            va="bottom",
+            rotation=np.degrees(np.arctan(-slope * height / at)),
+            rotation_mode="anchor",
+            transform_rotates_text=True,
+        )
 
 
 def log_size_axis(axes: Axes, sizes: Iterable[float], xlabel: str) -> None:
@@ -78,7 +157,7 @@ def log_ticks(axis: Axis) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def new_axes(curves: Sequence[Curve]) -> tuple[Figure, Axes]:
+def new_axes(curves: Sequence) -> tuple[Figure, Axes]:
     """Axes for a talk; wider when the legend of many curves goes beside them."""
     figure = Figure(
         figsize=(6.4, 4.4) if len(curves) <= 4 else (9.6, 4.4), dpi=200, layout="constrained"
@@ -88,23 +167,24 @@ def new_axes(curves: Sequence[Curve]) -> tuple[Figure, Axes]:
     return figure, axes
 
 
+def legend(axes: Axes, handles: Sequence, labels: Sequence[str], *, beside: bool) -> None:
+    """The legend, in the axes where there is room, or beside them when it is long."""
+    place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1)} if beside else {}
+    axes.legend(
+        handles,
+        [words(label) for label in labels],
+        frameon=False,
+        fontsize=8 if beside else 9,
+        handlelength=3.2,
+        **place,
+    )
+
+
 def finish(
     axes: Axes, curves: Sequence[Curve], handles: list, labels: list[str], note: str
 ) -> None:
     """The legend, and what the marks mean."""
-    labels = [label.replace("$", r"\$") for label in labels]  # a label is words, not mathematics
-    if len(curves) <= 4:
-        axes.legend(handles, labels, frameon=False, fontsize=9, handlelength=3.2)
-    else:
-        axes.legend(
-            handles,
-            labels,
-            frameon=False,
-            fontsize=8,
-            handlelength=3.2,
-            loc="upper left",
-            bbox_to_anchor=(1.01, 1),
-        )
+    legend(axes, handles, labels, beside=len(curves) > 4)
     if any(curve.hollow().any() for curve in curves):
         note += "; hollow: not converged"
     axes.set_title(note, fontsize=8, color=GUIDE, loc="right")
