@@ -100,7 +100,7 @@ REFUSED = {  # the command's words: what the line must say
     "fit.huber_delta=11": "at most 10",
     "fit.starts=0": "from 1 to 10000",
     "bootstrap.resamples=19": "0 or a whole number from 20 to 1000000",
-    "bootstrap.by=layers": "one of rows, shapes",
+    "errors=layers": "one of rows, shapes",
     "compare.folds=1": "from 2 to 1000",
     "robustness.exclude=[1,1]": "a list of different ones, or null for none",
     "robustness.exclude=-1": "robustness.exclude=-1",
@@ -188,7 +188,7 @@ def studies(monkeypatch):
         if study.data.path == "odd.csv":
             raise ValueError("odd.csv: it cannot\nbe used")
 
-    def run(study, folder, cfg):
+    def run(study, folder, cfg, brief):
         if study.law.parameters:
             raise ArithmeticError("no minimum")
         assert cfg == json.loads(json.dumps(cfg)) and cfg["data"]["path"] == study.data.path
@@ -196,7 +196,8 @@ def studies(monkeypatch):
         (folder / "law.json").write_text(json.dumps(answer))
         return answer
 
-    monkeypatch.setitem(sys.modules, "toydepth.study", SimpleNamespace(prepare=prepare, run=run))
+    fake = SimpleNamespace(prepare=prepare, run=run, sentence=lambda found: "fitted")
+    monkeypatch.setitem(sys.modules, "toydepth.study", fake)
 
 
 @pytest.mark.parametrize(
@@ -235,14 +236,15 @@ def test_a_job_that_fails_leaves_the_others(studies, monkeypatch, tmp_path, caps
     (folder,) = tmp_path.glob("outputs/*/*-laws")
     assert [(folder / n / "law.json").is_file() for n in "012"] == [True, False, True]
     assert "Traceback" in (folder / "1" / "error.txt").read_text()
-    (line,) = capsys.readouterr().err.splitlines()
+    first, line, last = capsys.readouterr().err.splitlines()
+    assert first == f"toydepth.law: job 0: fitted -> {folder / '0'}" and "job 2: fitted" in last
     assert line.endswith("1 failed: ArithmeticError: no minimum (more in error.txt)")
     command = cli.read_command(train.VERB, ["-m", "resume=true"])
     assert resume.resolve(command) == command
 
 
 def test_an_interrupted_study_ends_with_130(studies, monkeypatch, tmp_path, capsys):
-    def interrupt(*_):
+    def interrupt(*_, **__):
         raise KeyboardInterrupt
 
     for name in ("run", "prepare"):

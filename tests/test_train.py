@@ -231,6 +231,8 @@ REFUSED = {  # the command's words: what the line must name
     "+extra=1": "extra=1",
     "~seed": "seed",
     "hydra.callbacks.gather._target_=os.system": "_target_",
+    "hydra.launcher={_target_:os.system}": "code is not named",
+    "hydra.launcher._target_=os.system": "code is not named",
     "seed=9999999999999": "seed=9999999999999",
     "teacher={kind:shared,rho:1}": "teacher",
 }

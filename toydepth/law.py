@@ -37,7 +37,8 @@ def main() -> None:
             return
         for study in command.jobs:
             check(study)
-        command = claim(command)
+        # There is nothing to resume: a folder without an answer can be used again.
+        command = claim(command, ("law.json", "result.json", "multirun.yaml"))
     except ValueError as error:  # a SettingError, or what else is wrong with the data
         cli.fail(VERB.name, error)
     except KeyboardInterrupt:

@@ -32,7 +32,7 @@ def column(holds: str) -> str | None:
 
 
 def unit(variable: str) -> float:
-    return setting(1.0, number(above=0), f"what the fit counts {variable} in; 1e6 is millions")
+    return setting(1.0, number(1e-30, 1e30), f"what the fit counts {variable} in; 1e6 is millions")
 
 
 def term(variable: str, default: str | None) -> float | str | None:
@@ -106,9 +106,6 @@ class Fit:
 @dataclass(frozen=True)
 class Bootstrap:
     resamples: int = setting(1000, resamples(), "tables drawn for the intervals; 0 draws none")
-    by: str = setting(
-        "rows", choice("rows", "shapes"), "what is drawn: rows, or shapes with all their rows"
-    )
 
 
 @dataclass(frozen=True)
@@ -134,7 +131,7 @@ class Robustness:
 class Plan:
     compute: tuple[float, ...] = setting(
         (1e20, 1e22, 1e24),
-        several(number(above=0), none=True),
+        several(number(1e6, 1e40), none=True),
         "FLOP to plan the best model for",
     )
     target_loss: tuple[float, ...] = setting(
@@ -154,6 +151,12 @@ class Study:
     data: Data = Data()
     law: Law = Law()
     fit: Fit = Fit()
+    errors: str = setting(
+        "rows",
+        choice("rows", "shapes"),
+        "what errs independently, for standard errors and intervals: rows, or shapes with all "
+        "their rows",
+    )
     bootstrap: Bootstrap = Bootstrap()
     compare: Compare = Compare()
     robustness: Robustness = Robustness()

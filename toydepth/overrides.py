@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Sequence
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
+from hydra.core.override_parser.types import Override, QuotedString
 from hydra.errors import HydraException
 
 from toydepth.settings import SettingError, meanings
@@ -35,8 +35,12 @@ def parse(text: str) -> Override:
 def check(verb: Verb, override: Override) -> None:
     """Refuses names that do not exist, and any way to have Hydra call code of the user's naming."""
     name, value = override.key_or_group, value_of(override)
-    if "_target_" in (override.input_line or "") or name.startswith(
-        ("hydra.callbacks", "hydra/callbacks")
+    # Text names no code (data.path=my_target_runs.csv); a dictionary could.
+    nested = not isinstance(override.value(), str | QuotedString)
+    if (
+        "_target_" in name
+        or (nested and "_target_" in value)
+        or name.startswith(("hydra.callbacks", "hydra/callbacks"))
     ):
         raise SettingError(name, value, "code is not named on the command line")
     if name in FIXED:

@@ -14,6 +14,10 @@ DATA = Path(__file__).parents[3] / "shared" / "data"
 QUICK = ("bootstrap.resamples=40", "robustness.exclude=[1,40]")
 
 
+def refuse(constant):
+    raise AssertionError(f"law.json holds {constant}, which is not JSON")
+
+
 @pytest.fixture
 def run(monkeypatch, tmp_path, capsys):
     """run("data.path=...", ...) -> (exit status, law.json or None, printed, said)."""
@@ -26,7 +30,7 @@ def run(monkeypatch, tmp_path, capsys):
             law.main()
         printed, said = capsys.readouterr()
         path = tmp_path / "out" / "law.json"
-        found = json.loads(path.read_text()) if path.exists() else None
+        found = json.loads(path.read_text(), parse_constant=refuse) if path.exists() else None
         return stop.value.code, found, printed, said
 
     return call
@@ -107,8 +111,11 @@ def test_chinchilla_with_universal_exponents(run):
     assert found["mean_squared_log_residual"] == pytest.approx(3.1686e-5, rel=1e-4)
     assert found["aspect_ratio"] == pytest.approx(59.6, abs=0.1)
     offsets = {row["offset"]: row for row in found["robustness"]["depth_offset"]}
-    assert offsets[0]["aspect_ratio"] == pytest.approx(59.6, abs=0.1)
-    assert offsets[2]["aspect_ratio"] == pytest.approx(71.1, abs=0.05)
+    assert offsets[0]["aspect_ratio"]["value"] == pytest.approx(59.6, abs=0.1)
+    assert offsets[2]["aspect_ratio"]["value"] == pytest.approx(71.1, abs=0.05)
+    # By the bootstrap and to first order the interval is much the same.
+    linear, drawn = offsets[0]["aspect_ratio"], found["planning"]["aspect_ratio"]
+    assert linear["stderr"] == pytest.approx(drawn["stderr"], rel=0.4)
     # The papers' scalings, from the fit by itself.
     scalings = found["planning"]["scalings"]
     assert scalings["parameters_with_compute"]["value"] == pytest.approx(1 / 2, rel=0.01)
@@ -120,10 +127,12 @@ def test_chinchilla_with_universal_exponents(run):
 
 
 def test_depth_counted_from_two(run):
+    """N = 12 m^2 l does not hold for such a depth, so no model is planned with it."""
     words = ("data=chinchilla", published("chinchilla"), "data.exclude_highest=40")
     _, found, _, _ = run(*words, "law=universal", "data.depth_offset=2", *QUICK)
     assert found["aspect_ratio"] == pytest.approx(71.1, abs=0.05)
-    assert "depth is counted from 2: planned depths are without it" in found["warnings"]
+    assert found["planning"] is None
+    assert "counts depth from an offset" in found["notes"][0]
 
 
 def test_gemstones_reject_the_universal_exponents(run):
@@ -203,7 +212,7 @@ def test_a_law_that_cannot_be_planned_from(run, tmp_path):
     words = ("law.width=null", "law.depth=free", "law.data=null", "law.time=free")
     status, found, _, _ = run(path, *words, *QUICK)
     assert status == 0 and found["planning"] is None
-    assert any(words.startswith("no model is planned") for words in found["warnings"])
+    assert any(words.startswith("no model is planned") for words in found["notes"])
     assert set(found["parameters"]) >= {"exponent_time", "coefficient_time"}
 
 
@@ -235,11 +244,32 @@ def test_huber_shrugs_off_an_outlier(run, tmp_path):
     assert found["planning"]["aspect_ratio"]["low"] is None  # no bootstrap, no interval
 
 
-def test_shapes_are_drawn_together(run, tmp_path):
-    words = ("law=universal", "bootstrap.by=shapes", *QUICK)
-    status, found, printed, _ = run(table(tmp_path / "runs.csv"), *words)
-    assert status == 0 and found["fit"]["bootstrap"]["by"] == "shapes"
-    assert "bootstrap of shapes" in printed
+def test_errors_alike_within_shapes(run, tmp_path):
+    """A true universal law, on which each shape errs by 1 % in all its rows."""
+    generator = np.random.default_rng(5)
+    shapes = [(m, depth) for m in (256, 512, 1024, 2048, 4096) for depth in (4, 8, 16, 32, 64)]
+    rows = [(m, depth, d) for m, depth in shapes for d in np.geomspace(1e9, 1e12, 12)]
+    m, depth, tokens = np.array(rows).T
+    effect = 0.01 * np.repeat(generator.normal(size=len(shapes)), 12)
+    effect += 0.001 * generator.normal(size=len(m))
+    loss = (400 / m + 3 / depth + 1000 / tokens ** (1 / 3) + 1.8) * np.exp(effect)
+    columns = {"d_model": m, "n_layers": depth, "tokens": tokens, "loss": loss}
+    path = table(tmp_path / "runs.csv", rows=len(m), **columns)
+    _, by_rows, printed, _ = run(path, *QUICK)
+    assert any("errors=shapes" in words for words in by_rows["warnings"])
+    assert by_rows["comparison"]["p_value"] < 1e-3  # which takes the rows as independent
+    assert by_rows["comparison"]["clustered_p_value"] > 1e-3
+    assert by_rows["comparison"]["verdict"] != "rejected"
+    (tmp_path / "out").rename(tmp_path / "rows")
+    _, by_shapes, printed, _ = run(path, "errors=shapes", *QUICK)
+    assert not any("alike" in words for words in by_shapes["warnings"])
+    assert "95 % (by shapes)" in printed and "bootstrap of shapes" in printed
+    for name in ("exponent_width", "exponent_depth"):
+        rows, shapes = (found["parameters"][name] for found in (by_rows, by_shapes))
+        assert rows["value"] == shapes["value"] and shapes["stderr"] > 1.5 * rows["stderr"]
+        wide = shapes["bootstrap"]["high"] - shapes["bootstrap"]["low"]
+        assert wide > 1.5 * (rows["bootstrap"]["high"] - rows["bootstrap"]["low"])
+        assert shapes["low"] < 1 < shapes["high"]
 
 
 def test_few_rows_are_said_to_be_few(run, tmp_path):
@@ -248,6 +278,45 @@ def test_few_rows_are_said_to_be_few(run, tmp_path):
     assert any("no degree of freedom" in words for words in found["warnings"])
     assert any("not tested" in words for words in found["warnings"])
     assert found["comparison"] is None
+    ends = [
+        found["parameters"][name][kind][end]
+        for name in ("exponent_width", "coefficient_data")
+        for kind in ("jacobian", "profile", "bootstrap")
+        for end in ("low", "high")
+    ]
+    assert ends == [None] * 12 and found["planning"]["aspect_ratio"]["high"] is None
+
+
+def test_a_target_that_many_draws_cannot_reach_has_no_upper_cost(run, tmp_path):
+    path = table(tmp_path / "runs.csv", rows=60, noise=0.02)
+    status, found, _, said = run(
+        path, "law=universal", "bootstrap.resamples=100", "plan.compute=null"
+    )
+    assert status == 0, said
+    floor = found["parameters"]["floor"]
+    (tmp_path / "out").rename(tmp_path / "first")
+    target = floor["value"] + 0.3 * floor["stderr"]
+    words = (path, "law=universal", "bootstrap.resamples=100", f"plan.target_loss={target}")
+    _, found, printed, _ = run(*words)
+    compute = found["planning"]["targets"][0]["cheapest"]["compute"]
+    assert compute["low"] > 0 and compute["high"] is None and compute["stderr"] is None
+    assert "to no bound" in printed
+
+
+def test_losses_that_no_size_lowers(run, tmp_path):
+    """Noise: terms that are not there have no exponent, and nothing is tested with them."""
+    path = table(tmp_path / "runs.csv", loss=np.exp(np.random.default_rng(3).normal(size=120)))
+    status, found, printed, _ = run(path, *QUICK)
+    assert status == 0 and found["comparison"]["verdict"] == "cannot tell"
+    dead = [v for v in ("width", "depth", "data") if value(found, f"coefficient_{v}") == 0]
+    assert dead and all(value(found, f"exponent_{v}") is None for v in dead)
+    assert found["planning"] is None
+
+
+def test_plans_beyond_the_rows_are_flagged(run, tmp_path):
+    words = ("law=universal", "plan.compute=[1e22,1e35]")
+    _, found, _, _ = run(table(tmp_path / "runs.csv"), *words, *QUICK)
+    assert any("plans for 1e+35 FLOP trust the law beyond them" in w for w in found["warnings"])
 
 
 def test_dropped_rows_are_counted(run, tmp_path):
@@ -263,6 +332,7 @@ def write_bad(tmp_path):
     table(tmp_path / "runs.csv", rows=30)
     table(tmp_path / "one_width.csv", rows=30, d_model=np.full(30, 512))
     table(tmp_path / "two.csv", rows=2)
+    table(tmp_path / "level.csv", rows=30, loss=np.full(30, 2.0))
     table(tmp_path / "twice.csv", rows=30, width=np.full(30, 512))
     (tmp_path / "no_loss.csv").write_text("d_model,n_layers,tokens\n1,2,3\n")
     (tmp_path / "zero.csv").write_text("d_model,n_layers,tokens,loss\n64,2,10,3\n64,0,10,3\n")
@@ -283,11 +353,12 @@ def write_bad(tmp_path):
         (["data.path=runs.csv", "data.exclude_highest=30"], "data.exclude_highest=30"),
         (["data.path=runs.csv", "data.depth_offset=4"], "data.depth_offset=4"),
         (["data.path=one_width.csv"], "width has 1 distinct size; its term needs 3"),
+        (["data.path=level.csv"], "every loss is 2: there is nothing to fit"),
         (["data.path=two.csv", "law=universal"], "2 points cannot give 4 parameters"),
         (["data.path=runs.csv", "plan.target_loss=1.2"], "plan.target_loss=1.2 is not allowed"),
         (
-            ["data.path=runs.csv", "law.width=null", "law.depth=null", "bootstrap.by=shapes"],
-            "bootstrap.by=shapes is not allowed",
+            ["data.path=runs.csv", "law.width=null", "law.depth=null", "errors=shapes"],
+            "errors=shapes is not allowed",
         ),
         (
             ["data.path=runs.csv", "law.width=null", "plan.vocabulary=50000"],

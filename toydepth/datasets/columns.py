@@ -9,7 +9,7 @@ NAMES = {
     "width": "d_model width hidden_size n_embd embed_dim model_dim dim hidden_dim".split(),
     "depth": "n_layers num_layers depth n_layer layers num_hidden_layers".split(),
     "data": "num_tokens tokens n_tokens training_tokens train_tokens dataset_size data D".split(),
-    "time": "tau time training_time sum_lr".split(),
+    "time": "tau time training_time sum_lr steps train_steps training_steps num_steps".split(),
     "parameters": "model_size params parameters n_params num_params num_parameters N".split(),
     "loss": "loss final_loss test_loss val_loss eval_loss validation_loss".split(),
 }

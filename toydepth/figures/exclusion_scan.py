@@ -34,6 +34,8 @@ def exclusion_scan(
 ) -> Figure:
     """Each exponent against how many rows of the highest loss are left out of the fit.
 
+    A value is nan where that fit has no such term.
+
     One panel per exponent; bars are 95 %, the universal exponent is dashed, and the
     count `in_use` is shaded. Raises ValueError if there is nothing to
     draw or if lengths differ.
@@ -43,6 +45,8 @@ def exclusion_scan(
     for scan in scans:
         if {len(numbers) for numbers in (scan.values, scan.low, scan.high)} != {len(left_out)}:
             raise ValueError(f"the scan of {scan.label}: its arrays differ from the counts")
+        if not np.any(np.isfinite(np.asarray(scan.values, float))):
+            raise ValueError(f"the scan of {scan.label} holds no exponent: nothing to draw")
     figure = Figure(figsize=(6.4, 1.0 + 1.6 * len(scans)), dpi=200, layout="constrained")
     every_axes = figure.subplots(len(scans), 1, sharex=True, squeeze=False)[:, 0]
     for i, (axes, scan) in enumerate(zip(every_axes, scans, strict=True)):
@@ -58,7 +62,7 @@ def exclusion_scan(
             capsize=2,
             linewidth=1.2,
         )
-        marks = list(values)
+        marks = values[np.isfinite(values)].tolist()
         if scan.universal is not None:
             axes.axhline(scan.universal, color=colour, linewidth=1, linestyle="--", zorder=1)
             marks.append(scan.universal)

@@ -7,8 +7,9 @@ public API:
 - `local_alpha`    the exponent between neighbouring sizes -> list of `LocalAlpha`
 - `Law`            L = sum of c_v / x_v^a_v + L0, each exponent fitted or fixed
 - `fit_law`        a law fitted to losses, with standard errors -> `LawFit`
+- `by_clusters`    the same fit, with errors that may be alike within clusters
 - `profile_intervals`, `bootstrap`  its intervals without the linear approximation
-- `warnings`       what a fit cannot tell, in words
+- `warnings`, `alike`  what a fit cannot tell, in words; how alike residuals of one shape are
 - `compare`, `held_out`, `folds`  fixed exponents against free ones -> `Comparison`, `HeldOut`
 - `for_compute`, `for_loss`, `for_parameters`, `smallest_model`  the best model -> `Plan`
 - `buildable_for_compute`, `buildable_for_loss`  the best with whole depths and widths
@@ -20,9 +21,9 @@ public API:
 from toydepth.scaling.bootstrap import Draws, bootstrap, percentiles
 from toydepth.scaling.compare import Comparison, HeldOut, compare, folds, held_out
 from toydepth.scaling.estimate import Estimate, Interval
-from toydepth.scaling.fit import LawFit, fit_law
+from toydepth.scaling.fit import LawFit, by_clusters, fit_law
 from toydepth.scaling.floor import FloorComparison
-from toydepth.scaling.identification import warnings
+from toydepth.scaling.identification import alike, warnings
 from toydepth.scaling.law import UNIVERSAL_EXPONENTS, Law
 from toydepth.scaling.local import LocalAlpha, local_alpha
 from toydepth.scaling.plan import (
@@ -56,8 +57,10 @@ __all__ = [
     "Plan",
     "PowerLaw",
     "ShapePrice",
+    "alike",
     "aspect_ratio",
     "bootstrap",
+    "by_clusters",
     "buildable_for_compute",
     "buildable_for_loss",
     "compare",

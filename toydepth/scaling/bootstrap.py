@@ -8,6 +8,8 @@ from jaxtyping import Float, Int
 
 from toydepth.scaling.estimate import Interval
 from toydepth.scaling.fit import LawFit
+from toydepth.scaling.model import Model
+from toydepth.scaling.points import number_labels
 from toydepth.scaling.solve import minimise
 
 
@@ -31,12 +33,16 @@ class Draws:
 
 
 def percentiles(draws: Float[np.ndarray, "draws"]) -> Interval:
-    """The middle 95 % of the draws that are numbers; no ends if that is less than half of them."""
-    known = draws[np.isfinite(draws)]
-    if 2 * len(known) < len(draws) or not len(known):
+    """The 2.5th and 97.5th percentile; an end is None where infinite draws reach it.
+
+    A draw that is nan has no such number and can stand for any: if they are more than 2.5 %,
+    there are no ends.
+    """
+    lost = np.isnan(draws)
+    if lost.all() or lost.mean() > 0.025:
         return Interval(None, None)
-    low, high = np.percentile(known, [2.5, 97.5])
-    return Interval(float(low), float(high))
+    low, high = np.quantile(draws[~lost], [0.025, 0.975], method="inverted_cdf")
+    return Interval(*(float(end) if np.isfinite(end) else None for end in (low, high)))
 
 
 def bootstrap(
@@ -59,9 +65,11 @@ def bootstrap(
         show: is told how many refits are done.
 
     Raises:
-        ValueError: labels are not one per point, or only one cluster.
+        ValueError: labels are not one per point, only one cluster, or no degree of freedom.
     """
     count = len(fit.residuals)
+    if fit.degrees_of_freedom < 1:
+        raise ValueError("no degree of freedom: every resample would fit as well or better")
     members = _members(clusters, count)
     generator = np.random.default_rng(seed)
     start = fit.solution.theta[: len(fit.law.free)]
@@ -69,8 +77,14 @@ def bootstrap(
     draws = np.empty((resamples, len(fit.law.fitted)))
     for i in range(resamples):
         drawn = generator.integers(len(members), size=len(members))
-        sample = fit.model.rows(np.concatenate([members[j] for j in drawn]))
+        points = np.concatenate([members[j] for j in drawn])
+        show(i + 1)
+        if len(np.unique(points)) <= fit.model.size:
+            draws[i] = np.nan  # a perfect fit, whatever the noise
+            continue
+        sample = fit.model.rows(points)
         theta = minimise(sample, start, fit.huber)
+        _keep_level(fit, sample, theta)
         gone = ~np.isfinite(theta)
         values = change @ np.where(gone, 0.0, theta) + offset
         for j, variable in enumerate(fit.law.variables):
@@ -79,7 +93,6 @@ def bootstrap(
                 if variable in fit.law.free:
                     values[fit.law.free.index(variable)] = np.nan
         draws[i] = values
-        show(i + 1)
     parameters = {
         f"exponent_{v}": float(exponent)
         for v, exponent in fit.law.exponents.items()
@@ -87,8 +100,24 @@ def bootstrap(
     }
     for name, column in zip(fit.law.fitted, draws.T, strict=True):
         logarithm = name.startswith("log_")
-        parameters[name.removeprefix("log_")] = np.exp(column) if logarithm else column
+        with np.errstate(over="ignore"):  # an infinite coefficient is one without bound
+            parameters[name.removeprefix("log_")] = np.exp(column) if logarithm else column
     return Draws({name: parameters[name] for name in fit.parameters})
+
+
+def _keep_level(fit: LawFit, sample: Model, theta: Float[np.ndarray, "parameters"]) -> None:
+    """Says how far the law moved where groups are missing, whose shifts could be any.
+
+    It moved as the mean of the groups that are there did; with all of them that is 0.
+    """
+    fitted, free = len(fit.law.fitted), len(fit.law.free)
+    if theta.size == fitted:
+        return
+    shifts = theta[fitted:] - fit.solution.theta[fitted:]
+    moved = np.mean(np.unique(sample.shifts, axis=0) @ shifts)
+    theta[free : free + len(fit.law.variables)] += moved
+    if fit.law.floor:
+        theta[fitted - 1] *= np.exp(moved)
 
 
 def _members(
@@ -99,9 +128,8 @@ def _members(
         return np.arange(count)[:, None]
     if len(clusters) != count:
         raise ValueError(f"{count} points but {len(clusters)} clusters")
-    found: dict[Hashable, list[int]] = {}
-    for i, label in enumerate(clusters):
-        found.setdefault(label, []).append(i)
-    if len(found) < 2:
+    member = number_labels(clusters)
+    if member.max() < 1:
         raise ValueError("all points are in one cluster: there is nothing to draw")
-    return [np.array(points) for points in found.values()]
+    order = np.argsort(member, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(member))[:-1])

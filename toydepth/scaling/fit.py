@@ -9,7 +9,7 @@ from jaxtyping import Float
 from toydepth.scaling.estimate import Estimate, estimate, half_width
 from toydepth.scaling.law import Law
 from toydepth.scaling.model import Model, model
-from toydepth.scaling.points import Numbers, check_points
+from toydepth.scaling.points import Numbers, check_points, number_labels
 from toydepth.scaling.solve import Solution, alive, influence, solve
 
 SINGULAR = 1e-7  # of the scaled Jacobian's largest singular value
@@ -28,11 +28,14 @@ class LawFit:
       covariance: of `values`.
       residuals: log(loss / fitted loss), in the order given.
       degrees_of_freedom: points less parameters.
+      interval_freedom: those of Student's t: the same, or clusters - 1 after `by_clusters`.
       unidentified: fitted parameters that the data cannot tell; they have no interval.
       solution: the minimum, its gradient, and how many starts agree.
       model: the law on the points, in the units of the solver.
       huber: the log residual at which Huber's loss turns linear, or None for squares.
       scale: the residual variance by which the covariance is multiplied.
+      steepness: mean second derivative of the loss by a residual: 1 for squares, less for
+        Huber's. The cost rises by scale * steepness / 2 within one standard error.
     """
 
     law: Law
@@ -41,11 +44,13 @@ class LawFit:
     covariance: Float[np.ndarray, "fitted fitted"]
     residuals: Float[np.ndarray, "points"]
     degrees_of_freedom: int
+    interval_freedom: int
     unidentified: tuple[str, ...]
     solution: Solution
     model: Model
     huber: float | None
     scale: float
+    steepness: float
 
     @property
     def mean_squared_log_residual(self) -> float:
@@ -76,12 +81,15 @@ class LawFit:
             return loss, None, None
         columns = {"floor": np.ones(len(loss))}
         for variable, part in parts.items():
-            columns[f"exponent_{variable}"] = -part * np.log(np.asarray(sizes[variable], float))
+            # Terms that are not there move nothing.
+            logs = np.log(np.asarray(sizes[variable], float))
+            columns[f"exponent_{variable}"] = -part * logs
             columns[f"log_coefficient_{variable}"] = part
         gradient = np.stack([columns[name] for name in self.law.fitted], axis=1) / loss[:, None]
         variance = np.einsum("pi,ij,pj->p", gradient, self.covariance, gradient)
-        half = half_width(np.sqrt(np.maximum(variance, 0)), self.degrees_of_freedom)
-        return loss, loss * np.exp(-half), loss * np.exp(half)
+        half = half_width(np.sqrt(np.maximum(variance, 0)), self.interval_freedom)
+        with np.errstate(over="ignore"):  # a bound too large for a number is infinite
+            return loss, loss * np.exp(-half), loss * np.exp(half)
 
     def parts(self, sizes: Mapping[str, Numbers]) -> dict[str, Float[np.ndarray, "points"]]:
         """Each term's part of the fitted loss. Raises ValueError as `predict` does."""
@@ -90,8 +98,13 @@ class LawFit:
     def part(self, variable: str, sizes: Numbers) -> Float[np.ndarray, "points"]:
         """c / x^a of one variable. Raises ValueError as `predict` does."""
         log_sizes = np.log(check_points(sizes, np.ones(np.shape(sizes))).sizes)
+        # The logarithm, since in odd units a steep law's coefficient is too large for a number.
+        log_coefficient = self.values[self.law.fitted.index(f"log_coefficient_{variable}")]
+        if log_coefficient == -np.inf:
+            return np.zeros(len(log_sizes))
         exponent = self.parameters[f"exponent_{variable}"].value
-        return self.parameters[f"coefficient_{variable}"].value * np.exp(-exponent * log_sizes)
+        with np.errstate(over="ignore"):  # far from the sizes fitted
+            return np.exp(log_coefficient - exponent * log_sizes)
 
 
 def fit_law(
@@ -154,7 +167,7 @@ def describe(
     law, theta = problem.law, solution.theta
     freedom = len(problem.log_losses) - problem.size
     residuals = problem.residuals(theta)
-    scale = _scale(residuals, freedom, huber)
+    scale, steepness = _scale(residuals, freedom, huber)
     if known_noise:
         scale = max(1.0, scale)
     unscaled, told = _inverse_information(problem, theta)
@@ -163,17 +176,80 @@ def describe(
     with np.errstate(invalid="ignore"):  # 0 * -inf
         values = np.where(change == 0, 0, change * theta).sum(1) + problem.offset()
 
-    parameters, unidentified = {}, []
-    for variable, exponent in law.exponents.items():
-        if exponent is not None:
-            parameters[f"exponent_{variable}"] = Estimate(float(exponent))
+    # A row of `change` mixes parameters; all of them have to be told.
+    unidentified = [
+        name for i, name in enumerate(law.fitted) if not np.all(told[np.flatnonzero(change[i])])
+    ]
+    for i, variable in enumerate(law.free):
+        if values[law.fitted.index(f"log_coefficient_{variable}")] == -np.inf:
+            values[i] = np.nan  # a term that is not there has no exponent
+    return LawFit(
+        law=law,
+        parameters=_parameters(law, values, covariance, unidentified, freedom),
+        values=values,
+        covariance=covariance,
+        residuals=residuals / problem.weights,
+        degrees_of_freedom=freedom,
+        interval_freedom=freedom,
+        unidentified=tuple(unidentified),
+        solution=solution,
+        model=problem,
+        huber=huber,
+        scale=scale,
+        steepness=steepness,
+    )
+
+
+def by_clusters(fit: LawFit, clusters: Sequence[Hashable]) -> LawFit:
+    """The same fit, with errors that may be alike within clusters, such as model shapes.
+
+    The covariance is B M B G/(G - 1) (n - 1)/(n - p), B the inverse of J'J, M the sum over the G
+    clusters of the outer product of their summed J' psi (Liang and Zeger 1986), and Student's t
+    has G - 1 degrees of freedom. It needs many clusters: with few, intervals are too narrow.
+
+    Raises:
+        ValueError: labels are not one per point, or there is only one cluster.
+    """
+    problem, theta = fit.model, fit.solution.theta
+    count = len(problem.log_losses)
+    if len(clusters) != count:
+        raise ValueError(f"{count} points but {len(clusters)} clusters")
+    member = number_labels(clusters)
+    groups = int(member.max()) + 1
+    if groups < 2:
+        raise ValueError("all points are in one cluster: there is nothing to compare")
+    jacobian = problem.jacobian(theta)
+    scores = jacobian * influence(problem.residuals(theta), fit.huber)[:, None]
+    summed = np.stack([np.bincount(member, column) for column in scores.T], axis=1)
+    bread = problem.to_units() @ _inverse_information(problem, theta)[0] / fit.steepness
+    meat = summed.T @ summed
+    small = groups / (groups - 1) * (count - 1) / max(fit.degrees_of_freedom, 1)
+    covariance = small * bread @ meat @ bread.T
+    freedom = groups - 1 if fit.degrees_of_freedom > 0 else 0
+    return dataclasses.replace(
+        fit,
+        parameters=_parameters(fit.law, fit.values, covariance, fit.unidentified, freedom),
+        covariance=covariance,
+        interval_freedom=freedom,
+    )
+
+
+def _parameters(
+    law: Law,
+    values: Float[np.ndarray, "fitted"],
+    covariance: Float[np.ndarray, "fitted fitted"],
+    unidentified: Sequence[str],
+    freedom: int,
+) -> dict[str, Estimate]:
+    """What users see, from exponents, log coefficients and the floor."""
+    parameters = {
+        f"exponent_{v}": Estimate(float(exponent))
+        for v, exponent in law.exponents.items()
+        if exponent is not None
+    }
     for i, name in enumerate(law.fitted):
-        # A row of `change` mixes parameters; all of them have to be told.
-        identified = bool(np.all(told[np.flatnonzero(change[i])]))
-        if not identified:
-            unidentified.append(name)
-        variance = covariance[i, i] if identified and freedom > 0 else None
-        found = estimate(values[i], variance, freedom)
+        told = name not in unidentified and freedom > 0
+        found = estimate(values[i], covariance[i, i] if told else None, freedom)
         if name.startswith("log_"):
             name, found = name.removeprefix("log_"), _exponential(found)
         elif name == "floor" and found.low is not None:
@@ -181,19 +257,7 @@ def describe(
         parameters[name] = found
     order = [f"{kind}_{v}" for kind in ("exponent", "coefficient") for v in law.variables]
     order += ["floor"] if law.floor else []
-    return LawFit(
-        law=law,
-        parameters={name: parameters[name] for name in order},
-        values=values,
-        covariance=covariance,
-        residuals=residuals / problem.weights,
-        degrees_of_freedom=freedom,
-        unidentified=tuple(unidentified),
-        solution=solution,
-        model=problem,
-        huber=huber,
-        scale=scale,
-    )
+    return {name: parameters[name] for name in order}
 
 
 def _check_distinct(law: Law, variable: str, sizes: Float[np.ndarray, "points"]) -> None:
@@ -206,13 +270,27 @@ def _check_distinct(law: Law, variable: str, sizes: Float[np.ndarray, "points"])
         raise ValueError(f"{variable} has {have}; its term needs {needed}: leave it out of the law")
 
 
-def _scale(residuals: Float[np.ndarray, "points"], freedom: int, huber: float | None) -> float:
-    """The variance of one residual, or what stands for it with Huber's loss."""
+def _scale(
+    residuals: Float[np.ndarray, "points"], freedom: int, huber: float | None
+) -> tuple[float, float]:
+    """The variance of one residual or what stands for it with Huber's loss, and m below.
+
+    Huber 1981, section 7.6: K^2 (sum of psi^2 / freedom) / m^2 with K = 1 + (p / n) (1 - m) / m
+    and m the mean of psi', the share of residuals within delta. A fit with a small delta
+    passes through p points, whatever the others do: where less than half are within delta,
+    the half nearest to 0 says how many would be.
+    """
     if freedom < 1:
-        return 0.0
-    variance = np.sum(influence(residuals, huber) ** 2) / freedom
-    inside = 1.0 if huber is None else np.mean(np.abs(residuals) <= huber)
-    return float(variance / max(inside, 1e-6) ** 2)
+        return 0.0, 1.0
+    variance = float(np.sum(influence(residuals, huber) ** 2) / freedom)
+    if huber is None:
+        return variance, 1.0
+    count, sizes = len(residuals), np.abs(residuals)
+    within = max(huber, float(np.median(sizes)))
+    share = float(np.mean(sizes <= within))
+    steepness = share * huber / within
+    correction = 1 + (count - freedom) / count * (1 - share) / share
+    return correction**2 * variance / steepness**2, steepness
 
 
 def _inverse_information(

@@ -1,32 +1,61 @@
 """What a fit cannot tell, in words."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 
+from toydepth.scaling.estimate import Interval
 from toydepth.scaling.fit import LawFit
+from toydepth.scaling.points import number_labels
 
 ALIKE = 0.95  # correlation of two variables' logarithms
 TRADED = 0.95  # correlation of two parts' sizes
+FEW = 10  # degrees of freedom
+STEEP = 10  # no size is known to lower a loss so steeply: such a term is there for a few points
 GRADIENT = 1e-6  # cosine of the residuals and the Jacobian at a minimum
 
 
-def warnings(fit: LawFit, shapes: Sequence[Hashable] | None = None) -> list[str]:
+def warnings(fit: LawFit, intervals: Mapping[str, Interval] | None = None) -> list[str]:
     """Sentences on why numbers of this fit are not to be trusted; none if all is well.
 
-    `shapes` labels points that come from one model shape: residuals that are alike within a
-    shape make standard errors by points too small.
+    `intervals` are those that are shown, by name, if they are not the fit's own.
     """
-    found = [*_minimum(fit), *_terms(fit), *_together(fit), *_traded(fit), *_wide(fit)]
+    shown = {n: Interval(e.low, e.high) for n, e in fit.parameters.items()} | dict(intervals or {})
+    found = [*_minimum(fit), *_terms(fit), *_together(fit), *_traded(fit), *_wide(fit, shown)]
     if fit.degrees_of_freedom < 1:
         found.append(
             f"{len(fit.residuals)} points for {fit.model.size} parameters leave no degree of "
             "freedom: there are no intervals"
         )
-    if shapes is not None:
-        found += _clustered(fit, shapes)
+    elif fit.degrees_of_freedom < FEW:
+        found.append(
+            f"few degrees of freedom ({fit.degrees_of_freedom}): intervals, those by bootstrap "
+            "above all, are rough"
+        )
     return found
+
+
+def alike(fit: LawFit, shapes: Sequence[Hashable]) -> float | None:
+    """How alike residuals of one shape are, as intraclass correlation.
+
+    By one-way analysis of variance; None unless p < 1e-3. Standard errors by points are then too
+    small, since points of one shape do not err independently.
+    """
+    from scipy.special import fdtrc
+
+    members = number_labels(shapes)
+    sizes = np.bincount(members)
+    count, groups = len(members), len(sizes)
+    if groups < 2 or count - groups < 1:
+        return None
+    means = np.bincount(members, fit.residuals) / sizes
+    within = np.sum((fit.residuals - means[members]) ** 2) / (count - groups)
+    between = np.sum(sizes * (means - fit.residuals.mean()) ** 2) / (groups - 1)
+    if within <= 1e-24 or fdtrc(groups - 1, count - groups, between / within) > 1e-3:
+        return None
+    typical = (count - np.sum(sizes**2) / count) / (groups - 1)
+    return float(max((between - within) / (between + (typical - 1) * within), 0.0))
 
 
 def _minimum(fit: LawFit) -> list[str]:
@@ -51,15 +80,15 @@ def _terms(fit: LawFit) -> list[str]:
     for variable in fit.law.variables:
         if fit.parameters[f"coefficient_{variable}"].value == 0:
             found.append(
-                f"the best fit has no term in {variable}: its coefficient is 0 and its "
-                "exponent means nothing"
+                f"the best fit has no term in {variable}: its coefficient is 0, and it has no "
+                "exponent"
             )
         elif fit.parameters[f"exponent_{variable}"].value < 0:
             found.append(f"the loss rises with {variable}: its exponent is negative")
-    if fit.law.floor and fit.parameters["floor"].value == 0:
-        found.append("the best floor is 0, the least that is allowed")
     if len(found) == len(fit.law.variables):
         found.append("no variable lowers the loss")
+    if fit.law.floor and fit.parameters["floor"].value == 0:
+        found.append("the best floor is 0, the least that is allowed")
     return found
 
 
@@ -100,7 +129,7 @@ def _traded(fit: LawFit) -> list[str]:
     return found
 
 
-def _wide(fit: LawFit) -> list[str]:
+def _wide(fit: LawFit, shown: Mapping[str, Interval]) -> list[str]:
     """Parameters that the data hardly bound."""
     found = []
     dead = {v for v in fit.law.variables if fit.parameters[f"coefficient_{v}"].value == 0}
@@ -108,33 +137,14 @@ def _wide(fit: LawFit) -> list[str]:
         if not any(name.endswith(f"_{v}") for v in dead):
             found.append(f"{name.removeprefix('log_')} is not identified: it has no interval")
     for variable in fit.law.free:
-        exponent = fit.parameters[f"exponent_{variable}"]
-        if exponent.low is not None and exponent.low <= 0:
+        exponent, interval = fit.parameters[f"exponent_{variable}"], shown[f"exponent_{variable}"]
+        if variable in dead or exponent.stderr is None:
+            continue
+        low, high = interval
+        if low is None or high is None or low <= 0 or exponent.value > STEEP:
+            ends = ["no bound" if end is None else f"{end:.2g}" for end in interval]
             found.append(
-                f"the exponent of {variable} is hardly identified: {exponent.value:.2g}, but "
-                f"its interval ({exponent.low:.2g} to {exponent.high:.2g}) holds 0"
+                f"the exponent of {variable} is hardly identified: {exponent.value:.2g} "
+                f"({ends[0]} to {ends[1]})"
             )
     return found
-
-
-def _clustered(fit: LawFit, shapes: Sequence[Hashable]) -> list[str]:
-    """One-way analysis of variance of the residuals over shapes."""
-    from scipy.special import fdtrc
-
-    labels = list(dict.fromkeys(shapes))
-    members = np.array([labels.index(shape) for shape in shapes])
-    sizes = np.bincount(members)
-    count, groups = len(members), len(labels)
-    if groups < 2 or count - groups < 1:
-        return []
-    means = np.bincount(members, fit.residuals) / sizes
-    within = np.sum((fit.residuals - means[members]) ** 2) / (count - groups)
-    between = np.sum(sizes * (means - fit.residuals.mean()) ** 2) / (groups - 1)
-    if within <= 1e-24 or fdtrc(groups - 1, count - groups, between / within) > 1e-3:
-        return []
-    typical = (count - np.sum(sizes**2) / count) / (groups - 1)
-    share = max((between - within) / (between + (typical - 1) * within), 0.0)
-    return [
-        f"residuals of one shape are alike (intraclass correlation {share:.2f} over {groups} "
-        "shapes): standard errors by rows are too small; bootstrap over shapes"
-    ]

@@ -44,10 +44,14 @@ def check_points(
         labels = list(groups)
         if len(labels) != len(sizes):
             raise ValueError(f"{len(sizes)} sizes but {len(labels)} groups")
-        # Not np.unique: labels may be of any hashable kind, mixed.
-        index = {label: i for i, label in enumerate(dict.fromkeys(labels))}
-        member = np.array([index[label] for label in labels], int)
+        member = number_labels(labels)
     return Points(sizes, losses, relative, member)
+
+
+def number_labels(labels: Sequence[Hashable]) -> Int[np.ndarray, "points"]:
+    """Labels as 0, 1, 2, ... in order of appearance; they may be of any hashable kind, mixed."""
+    index = {label: i for i, label in enumerate(dict.fromkeys(labels))}
+    return np.array([index[label] for label in labels], int)
 
 
 def _positive(name: str, values: Numbers) -> Float[np.ndarray, "points"]:

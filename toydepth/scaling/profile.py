@@ -27,7 +27,10 @@ def profile_intervals(fit: LawFit) -> dict[str, Interval]:
         if name not in fit.unidentified:
             ends = [_end(fit, i, sign) for sign in (-1, 1)]
             if name.startswith("log_"):
-                ends = [None if end is None else math.exp(end) for end in ends]
+                # Beyond e^700 there are no numbers.
+                ends = [None if end is None or end > 700 else math.exp(end) for end in ends]
+            if not name.startswith("exponent_"):
+                ends[0] = ends[0] or 0.0  # coefficients and the floor are never below
             found[name.removeprefix("log_")] = Interval(*ends)
     return found
 
@@ -60,13 +63,17 @@ def _end(fit: LawFit, index: int, sign: int) -> float | None:
 
 
 def _rise(fit: LawFit, index: int) -> Callable[[float], float]:
-    """v -> sqrt(2 (cost - least cost) / s^2), where the parameter is held at v."""
+    """v -> sqrt(2 (cost - least cost) / (m s^2)), where the parameter is held at v.
+
+    m is the steepness: 1, or less for Huber's loss, whose cost rises more slowly.
+    """
     problem, count = fit.model, len(fit.law.free)
     variable = index - count
     if 0 <= variable < len(fit.law.variables):
         # Count the variable in the user's unit, so that its log k is their log c.
         problem = problem.in_units_of_one(variable)
     offset, unit = problem.offset()[index], problem.to_units()[index, index]
+    unit_rise = fit.scale * fit.steepness
     known: dict[float, float] = {}
     starts = [fit.solution.theta[:count]]
 
@@ -78,7 +85,7 @@ def _rise(fit: LawFit, index: int) -> Callable[[float], float]:
             gain = min(costs) - fit.solution.cost
             # The next one starts near this one, too.
             starts[1:] = [found[int(np.argmin(costs))][:count]]
-            known[value] = math.sqrt(max(2 * gain / fit.scale, 0.0))
+            known[value] = math.sqrt(max(2 * gain / unit_rise, 0.0))
         return known[value]
 
     return rise

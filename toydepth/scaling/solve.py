@@ -169,16 +169,19 @@ def _project(
 
     moved = exponents[outer]
     if len(moved):
-        moved = least_squares(
-            lambda moved: model.residuals(inside(moved)),
-            moved,
-            reduced_jacobian,
-            bounds=EXPONENTS,
-            loss="linear" if huber is None else "huber",
-            f_scale=huber or 1.0,
-            xtol=1e-6,
-            ftol=1e-8,
-        ).x
+        with np.errstate(divide="ignore"):  # SciPy's, of terms that are not there
+            moved = least_squares(
+                lambda moved: model.residuals(inside(moved)),
+                moved,
+                reduced_jacobian,
+                bounds=EXPONENTS,
+                loss="linear" if huber is None else "huber",
+                f_scale=huber or 1.0,
+                gtol=1e-12,
+                xtol=1e-6,
+                ftol=1e-8,
+                max_nfev=50,
+            ).x
     return inside(moved)
 
 
@@ -213,7 +216,9 @@ def _coefficients(
     fitted, target, weights = losses, np.ones(len(losses)), model.weights
     for _ in range(ROUNDS):
         rows = weights / fitted
-        found, _ = nnls(features[:, sought] * rows[:, None], weights * target - rows * given)
+        # Tall matrices first become square: nnls takes its time with them.
+        q, square = np.linalg.qr(features[:, sought] * rows[:, None])
+        found, _ = nnls(square, q.T @ (weights * target - rows * given))
         settled = np.allclose(found, coefficients[sought], rtol=1e-9, atol=0)
         coefficients[sought] = found
         if settled:
@@ -253,6 +258,8 @@ def _polish(
         hessian = hessian[np.ix_(moves, moves)]
         slope = (jacobian.T @ psi)[moves]
         lengths = np.sum(jacobian[:, moves] ** 2, axis=0)
+        # The shift of a group without a point: it moves nothing and must not stop the others.
+        lengths[lengths == 0] = 1.0
         if model.law.floor:
             floor = len(model.law.fitted) - 1
             lowest[floor] = -theta[floor]

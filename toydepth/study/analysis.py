@@ -11,7 +11,9 @@ from toydepth.scaling import (
     Interval,
     Law,
     LawFit,
+    alike,
     bootstrap,
+    by_clusters,
     compare,
     fit_law,
     folds,
@@ -19,8 +21,9 @@ from toydepth.scaling import (
     profile_intervals,
     warnings,
 )
-from toydepth.study.prepared import Prepared, in_units, select
+from toydepth.study.prepared import Prepared, in_units, select, shapes_of
 
+MANY = 20  # shapes from which on the cluster-robust covariance is good
 LEFT_OUT = 200  # groups of shapes at most that are left out in turn
 Show = Callable[[int, str], None]  # is told how much of a stage is done
 
@@ -38,16 +41,14 @@ class Universal(NamedTuple):
 class Analysis(NamedTuple):
     """All that is known of a fit.
 
-    `universal` is None, and `untested` says why, where the free exponents cannot be fitted.
-    `as_asked` compares a mixture of fixed and free exponents with all free. `excluded` and
-    `offsets` are the fits of the robustness scans, by the count or the offset; a string says
-    why there is none.
+    `universal` is None where the free exponents cannot be fitted. `as_asked` compares a mixture
+    of fixed and free exponents with all free. `excluded` and `offsets` are the fits of the
+    robustness scans, by the count or the offset; a string says why there is none.
     """
 
     profile: dict[str, Interval]
     draws: Draws | None
     universal: Universal | None
-    untested: str | None
     as_asked: Comparison | None
     excluded: dict[int, LawFit | str]
     offsets: dict[float, LawFit | str]
@@ -77,19 +78,23 @@ def analyse(prepared: Prepared, show: Show) -> Analysis:
 
         return report
 
+    shapes = prepared.shapes
+    correlation = None if shapes is None else alike(fit, shapes)
+    clusters = shapes if study.errors == "shapes" else None
     draws = None
-    if study.bootstrap.resamples:
+    if study.bootstrap.resamples and fit.degrees_of_freedom > 0:
         draws = bootstrap(
             fit,
             study.bootstrap.resamples,
             seed=study.seed,
-            clusters=prepared.shapes if study.bootstrap.by == "shapes" else None,
+            clusters=clusters,
             show=stage("bootstrap"),
         )
-    universal, untested = _universal(prepared, stage)
+    tested_by = shapes if clusters or correlation is not None else None
+    universal, untested = _universal(prepared, tested_by, stage)
     as_asked = None
     if universal and fit.law not in (universal.fixed.law, universal.free.law):
-        as_asked = compare(fit, universal.free)
+        as_asked = compare(fit, universal.free, tested_by)
     data, scans = study.data, study.robustness
     excluded, report = {}, stage("rows left out")
     for i, count in enumerate(scans.exclude):
@@ -99,22 +104,29 @@ def analyse(prepared: Prepared, show: Show) -> Analysis:
     if "depth" in fit.law.exponents:
         for offset in scans.depth_offsets:
             offsets[offset] = _refit(prepared, offset, data.exclude_highest)
-    words = warnings(fit, prepared.shapes)
-    if study.bootstrap.by == "shapes":
-        words = [w for w in words if not w.endswith("bootstrap over shapes")]
-    if untested:
+    # A profile takes the residuals as independent.
+    profile = profile_intervals(fit) if clusters is None else {}
+    words = warnings(fit, profile)
+    if clusters is None and correlation is not None:
+        words.append(
+            f"residuals of one shape are alike (intraclass correlation {correlation:.2f} over "
+            f"{len(set(shapes))} shapes): standard errors by rows are too small; errors=shapes "
+            "has them right"
+        )
+    elif clusters is not None and len(set(shapes)) < MANY:
+        words.append(f"{len(set(shapes))} shapes are few: intervals by shapes are too narrow")
+    if universal is None:
         words.append(f"the universal exponents are not tested: {untested}")
-    return Analysis(
-        profile_intervals(fit), draws, universal, untested, as_asked, excluded, offsets, words
-    )
+    return Analysis(profile, draws, universal, as_asked, excluded, offsets, words)
 
 
-def _universal(prepared: Prepared, stage) -> tuple[Universal | None, str | None]:
+def _universal(prepared: Prepared, clusters, stage) -> tuple[Universal | None, str]:
+    """The comparison, or None and the reason."""
     study, law = prepared.study, prepared.fit.law
     try:
         free = _fit(prepared, law.freed(), prepared.rows)
         fixed = _fit(prepared, law.universal(), prepared.rows)
-        test = compare(fixed, free)
+        test = compare(fixed, free, clusters)
     except ValueError as error:
         return None, str(error)
     count = len(prepared.rows.losses)
@@ -124,7 +136,7 @@ def _universal(prepared: Prepared, stage) -> tuple[Universal | None, str | None]
     by_shapes = None
     if groups and len(set(groups)) > 1:
         by_shapes = held_out(fixed, free, groups, stage("held-out shapes"))
-    return Universal(fixed, free, test, by_rows, by_shapes), None
+    return Universal(fixed, free, test, by_rows, by_shapes), ""
 
 
 def _shape_groups(prepared: Prepared) -> Sequence[Hashable] | None:
@@ -156,7 +168,7 @@ def _fit(prepared: Prepared, law: Law, rows: Rows) -> LawFit:
     study = prepared.study
     if law == prepared.fit.law and rows is prepared.rows:
         return prepared.fit
-    return fit_law(
+    fit = fit_law(
         law,
         in_units(rows, prepared.units),
         rows.losses,
@@ -164,3 +176,4 @@ def _fit(prepared: Prepared, law: Law, rows: Rows) -> LawFit:
         starts=study.fit.starts,
         seed=study.seed,
     )
+    return by_clusters(fit, shapes_of(rows)) if study.errors == "shapes" else fit

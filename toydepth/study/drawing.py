@@ -41,8 +41,9 @@ def draw(
         "observed_against_predicted": _observed(prepared),
     }
     scanned = {count: fit for count, fit in analysis.excluded.items() if not isinstance(fit, str)}
-    if prepared.fit.law.free and len(scanned) > 1:
-        drawn["exclusion_scan"] = _scan(prepared, scanned)
+    shown = [v for v in prepared.fit.law.free if np.isfinite(_exponents(scanned, v)).any()]
+    if shown and len(scanned) > 1:
+        drawn["exclusion_scan"] = _scan(prepared, scanned, shown)
     if law is not None:
         drawn["frontier"] = _frontier(prepared, law, summary)
         if law.has_shape and prepared.study.plan.compute:
@@ -95,8 +96,9 @@ def _band(draws: Draws, variable: str, grid: Float[np.ndarray, "grid"]):
         for kind in ("exponent", "coefficient")
     )
     # A draw without the term has a coefficient of 0, and no exponent.
-    parts = np.where(coefficients > 0, coefficients * grid ** -np.nan_to_num(exponents), 0.0)
-    return np.percentile(parts, [2.5, 97.5], axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        parts = np.where(coefficients > 0, coefficients * grid**-exponents, 0.0)
+    return np.nanpercentile(parts, [2.5, 97.5], axis=0)
 
 
 def _observed(prepared: Prepared):
@@ -112,9 +114,13 @@ def _observed(prepared: Prepared):
     )
 
 
-def _scan(prepared: Prepared, scanned: dict[int, LawFit]):
+def _exponents(scanned: dict[int, LawFit], variable: str) -> Float[np.ndarray, "counts"]:
+    return np.array([fit.parameters[f"exponent_{variable}"].value for fit in scanned.values()])
+
+
+def _scan(prepared: Prepared, scanned: dict[int, LawFit], shown: list[str]):
     scans = []
-    for variable in prepared.fit.law.free:
+    for variable in shown:
         found = [fit.parameters[f"exponent_{variable}"] for fit in scanned.values()]
         scans.append(
             figures.Scan(

@@ -2,9 +2,10 @@
 
 import csv
 import io
+import math
 from typing import Any
 
-from toydepth.study.prepared import Prepared
+from toydepth.study.prepared import Prepared, counted_in
 
 SYMBOLS = {"width": "m", "depth": r"\ell", "data": "D", "time": r"\tau", "parameters": "N"}
 
@@ -23,12 +24,12 @@ def latex(summary: dict[str, Any]) -> str:
         if found["fixed"]:
             interval = "fixed"
         elif found["low"] is not None or found["high"] is not None:
-            ends = [
-                r"\infty" if end is None else _number(end) for end in (found["low"], found["high"])
-            ]
-            interval = f"$[{ends[0]}, {ends[1]}]$"
+            low = r"-\infty" if found["low"] is None else _number(found["low"])
+            high = r"\infty" if found["high"] is None else _number(found["high"])
+            interval = f"$[{low}, {high}]$"
         error = "--" if found["stderr"] is None else f"${_number(found['stderr'])}$"
-        lines.append(rf"${_symbol(name)}$ & ${_number(found['value'])}$ & {error} & {interval} \\")
+        value = f"${_number(found['value'])}$" if math.isfinite(found["value"]) else "--"
+        lines.append(rf"${_symbol(name)}$ & {value} & {error} & {interval} \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
@@ -65,7 +66,7 @@ def _csv(fields, rows) -> str:
 
 
 def _comment(summary: dict[str, Any]) -> str:
-    units = [f"{v} in {unit:g}" for v, unit in summary["data"]["units"].items() if unit != 1]
+    units = [f"{v} {counted_in(unit)}" for v, unit in summary["data"]["units"].items() if unit != 1]
     return f"L = {summary['law']['formula']}; {summary['rows']} rows; " + "; ".join(
         units or ["units of one"]
     )

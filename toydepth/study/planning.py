@@ -25,6 +25,7 @@ from toydepth.scaling import (
 from toydepth.study.prepared import Prepared
 
 AWAY = (1 / 4, 1 / 2, 1, 2, 4)  # ratios m / l, in units of the best, whose price is told
+COSTS = ("width", "depth", "parameters", "tokens", "compute")  # of what more is needed
 SLOPE = 1.01  # step of compute over which scalings are measured
 DRAWS = 400  # at most, for bands
 
@@ -33,11 +34,12 @@ class Coefficients(NamedTuple):
     """A law that a plan can be made from, for sizes in units of one.
 
     `draws` has the same keys, one entry per bootstrap draw that can be planned from; None
-    without a bootstrap.
+    without a bootstrap. `lost` draws cannot be: they do without a term.
     """
 
     values: dict[str, float]
     draws: dict[str, Float[np.ndarray, "draws"]] | None
+    lost: int
     embeddings: float
 
     @property
@@ -49,10 +51,13 @@ def coefficients(prepared: Prepared, draws: Draws | None) -> Coefficients:
     """The fitted law in tokens, layers and widths of one.
 
     Raises:
-      ValueError: the law is not one of width, depth and data, or of parameters and data, or
-        its best fit does without one of its terms.
+      ValueError: the law is not one of width, depth and data, or of parameters and data; its
+        depth is counted from an offset, which N = 12 m^2 l is not; or its best fit does without
+        one of its terms.
     """
     fit, plan = prepared.fit, prepared.study.plan
+    if prepared.study.data.depth_offset:
+        raise ValueError("N = 12 m^2 l counts all layers, and the law counts depth from an offset")
     variables = set(fit.law.variables)
     if variables not in ({"width", "depth", "data"}, {"parameters", "data"}):
         raise ValueError(
@@ -62,21 +67,20 @@ def coefficients(prepared: Prepared, draws: Draws | None) -> Coefficients:
     values = {name: found.value for name, found in fit.parameters.items()}
     for name, value in values.items():
         if name != "floor" and not value > 0:
-            raise ValueError(f"{name} is {value:.3g}: nothing is gained there, so no size is best")
-    usable = None
+            raise ValueError(f"{name} is {value:.3g}: no size is best")
+    usable, lost = None, 0
     if draws is not None:
         count = prepared.study.bootstrap.resamples
         columns = {name: np.broadcast_to(x, count) for name, x in draws.parameters.items()}
-        good = np.ones(count, bool)
-        for name, column in columns.items():
-            if name != "floor":
-                good &= np.isfinite(column) & (column > 0)
+        sound = [np.isfinite(x) & ((x > 0) | (name == "floor")) for name, x in columns.items()]
+        good = np.all(sound, axis=0)
+        lost = int(np.sum(~good))
         if good.any():
             usable = _in_ones({name: column[good] for name, column in columns.items()}, prepared)
     embeddings = 0.0
     if plan.vocabulary is not None:
         embeddings = float(plan.vocabulary * (1 if plan.tied else 2))
-    return Coefficients(_in_ones(values, prepared), usable, embeddings)
+    return Coefficients(_in_ones(values, prepared), usable, lost, embeddings)
 
 
 def _in_ones(parameters: dict[str, Any], prepared: Prepared) -> dict[str, Any]:
@@ -95,6 +99,7 @@ def plans(prepared: Prepared, law: Coefficients) -> dict[str, Any]:
         "rules": _rules(law),
         "embeddings_per_width": law.embeddings,
         "draws": 0 if law.draws is None else len(law.draws["exponent_data"]),
+        "draws_without_a_plan": law.lost,
         "scalings": _scalings(prepared, law),
         "budgets": [_budget(law, compute, plan.width_multiple) for compute in plan.compute],
         "targets": [_target(law, target, plan.width_multiple) for target in plan.target_loss],
@@ -102,6 +107,40 @@ def plans(prepared: Prepared, law: Coefficients) -> dict[str, Any]:
     if law.has_shape:
         found = {"aspect_ratio": best_ratio(prepared, law), **found}
     return found
+
+
+def warnings(prepared: Prepared, plans: dict[str, Any]) -> list[str]:
+    """Sentences on plans that are not to be trusted."""
+    found = []
+    lost, kept = plans["draws_without_a_plan"], plans["draws"]
+    if lost:
+        found.append(
+            f"{lost} of {lost + kept} bootstrap draws do without a term and plan nothing: plans "
+            "have no upper end where those are more than 2.5 %"
+        )
+    spent = training_compute(prepared)
+    asked = [plan["compute"] for plan in plans["budgets"]]
+    asked += [plan["cheapest"]["compute"]["value"] for plan in plans["targets"]]
+    beyond = [f"{c:.2g}" for c in asked if not spent.min() <= c <= spent.max()]
+    if beyond:
+        found.append(
+            f"the rows were trained with {spent.min():.1e} to {spent.max():.1e} FLOP; plans for "
+            f"{', '.join(beyond)} FLOP trust the law beyond them"
+        )
+    return found
+
+
+def training_compute(prepared: Prepared) -> Float[np.ndarray, "rows"]:
+    """6 N D of each row, FLOP; N = 12 m^2 l where the law has a shape."""
+    sizes = prepared.rows.variables
+    return 6 * parameters_of(prepared) * sizes["data"]
+
+
+def parameters_of(prepared: Prepared) -> Float[np.ndarray, "rows"]:
+    sizes = prepared.rows.variables
+    return (
+        sizes["parameters"] if "parameters" in sizes else 12 * sizes["width"] ** 2 * sizes["depth"]
+    )
 
 
 def _rules(law: Coefficients) -> str:
@@ -116,15 +155,12 @@ def best_ratio(prepared: Prepared, law: Coefficients) -> dict[str, Any]:
     count = None
     if values["exponent_width"] != values["exponent_depth"]:
         count = typical_parameters(prepared)
-    found = _told(*_both(lambda p: aspect_ratio(p, count), law))
+    found = _told(*_both(lambda p: aspect_ratio(p, count), law), law)
     return {**found, "at_parameters": count}
 
 
 def typical_parameters(prepared: Prepared) -> float:
-    sizes = prepared.rows.variables
-    if "parameters" in sizes:
-        return float(np.exp(np.log(sizes["parameters"]).mean()))
-    return float(np.exp(np.log(12 * sizes["width"] ** 2 * sizes["depth"]).mean()))
+    return float(np.exp(np.log(parameters_of(prepared)).mean()))
 
 
 def _both(ask: Callable[[dict[str, Any]], Any], law: Coefficients) -> tuple[Any, Any]:
@@ -132,13 +168,19 @@ def _both(ask: Callable[[dict[str, Any]], Any], law: Coefficients) -> tuple[Any,
     return ask(law.values), None if law.draws is None else ask(law.draws)
 
 
-def _told(value: float, drawn: Float[np.ndarray, "draws"] | None) -> dict[str, float | None]:
-    """{value, stderr, low, high} by the bootstrap."""
+def _told(value: float, drawn: Float[np.ndarray, "draws"] | None, law: Coefficients, costs=False):
+    """{value, stderr, low, high} by the bootstrap.
+
+    Draws that cannot reach a target, or cannot be planned from, are nan. They would cost more
+    than any number, so that what costs has no upper end where they are more than 2.5 %.
+    """
     if drawn is None:
         return {"value": float(value), "stderr": None, "low": None, "high": None}
-    interval = percentiles(np.asarray(drawn))
-    known = drawn[np.isfinite(drawn)]
-    stderr = float(np.std(known, ddof=1)) if len(known) > 1 else None
+    drawn = np.concatenate([np.atleast_1d(drawn), np.full(law.lost, np.nan)])
+    unknown = np.isnan(drawn)
+    interval = percentiles(np.where(unknown, np.inf if costs else np.nan, drawn))
+    few = unknown.mean() > 0.025 or np.sum(~unknown) < 2
+    stderr = None if few else float(np.std(drawn[~unknown], ddof=1))
     return {"value": float(value), "stderr": stderr, "low": interval.low, "high": interval.high}
 
 
@@ -146,10 +188,10 @@ def _describe(ask: Callable[[dict[str, Any]], Plan], law: Coefficients) -> dict[
     """Each number of the plan that `ask` makes of a law, with its interval."""
     best, drawn = _both(ask, law)
 
-    def told(read: Callable[[Plan], Any]) -> dict[str, float | None]:
-        return _told(read(best), None if drawn is None else read(drawn))
+    def told(read: Callable[[Plan], Any], costs: bool = False) -> dict[str, float | None]:
+        return _told(read(best), None if drawn is None else read(drawn), law, costs)
 
-    found = {name: told(attrgetter(name)) for name in _numbers(best)}
+    found = {name: told(attrgetter(name), name in COSTS) for name in _numbers(best)}
     if best.width is not None:
         found["aspect_ratio"] = told(lambda plan: plan.width / plan.depth)
     found["parts"] = {name: told(lambda plan, n=name: plan.parts[n]) for name in best.parts}
@@ -226,7 +268,7 @@ def _scalings(prepared: Prepared, law: Coefficients) -> dict[str, Any]:
             one, two = (for_compute(p, compute * step, law.embeddings) for step in (1, SLOPE))
             return np.log(read(two) / read(one)) / np.log(SLOPE)
 
-        return _told(*_both(ask, law))
+        return _told(*_both(ask, law), law)
 
     found = {
         "at_compute": compute,
@@ -247,8 +289,8 @@ def _scalings(prepared: Prepared, law: Coefficients) -> dict[str, Any]:
             one, two = (_excess(best(p, count * step)) for step in (1, SLOPE))
             return np.log(two / one) / np.log(SLOPE)
 
-        found["width_part_to_depth_part"] = _told(*_both(ratio_of_parts, law))
-        found["excess_loss_with_parameters"] = _told(*_both(fall, law))
+        found["width_part_to_depth_part"] = _told(*_both(ratio_of_parts, law), law)
+        found["excess_loss_with_parameters"] = _told(*_both(fall, law), law)
     return found
 
 

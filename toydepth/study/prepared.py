@@ -1,7 +1,7 @@
 """The table and the law that the settings ask for, checked, and the fit."""
 
 from collections.abc import Hashable
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from toydepth.datasets import PUBLISHED, Rows, exclude_highest, fetch, read_rows, subtract_depth
 from toydepth.law_config import VARIABLES, Study
-from toydepth.scaling import Law, LawFit, fit_law
+from toydepth.scaling import Law, LawFit, by_clusters, fit_law
 from toydepth.settings import SettingError
 
 SHAPE = ("width", "depth", "parameters")  # what tells one model from another
@@ -80,7 +80,7 @@ def law_of(study: Study) -> Law:
     return Law(exponents, study.law.floor)
 
 
-@cache  # a command checks its jobs before it runs them
+@lru_cache(maxsize=8)  # a command checks its jobs before it runs them
 def prepare(study: Study) -> Prepared:
     """Reads the table and fits the law.
 
@@ -107,11 +107,13 @@ def prepare(study: Study) -> Prepared:
     )
     rows = select(everything, data.depth_offset, data.exclude_highest)
     units = {name: getattr(data.units, name) for name in law.variables}
-    if study.bootstrap.by == "shapes" and study.bootstrap.resamples:
-        shapes = shapes_of(rows)
-        if shapes is None or len(set(shapes)) < 2:
-            words = "shapes are told apart by width, depth or parameters, and two are needed"
-            raise SettingError("bootstrap.by", "shapes", words)
+    shapes = shapes_of(rows)
+    if study.errors == "shapes" and (shapes is None or len(set(shapes)) < 2):
+        words = "shapes are told apart by width, depth or parameters, and two are needed"
+        raise SettingError("errors", "shapes", words)
+    if np.ptp(rows.losses) == 0:
+        words = f"every loss is {rows.losses[0]:g}: there is nothing to fit"
+        raise SettingError("data.path", rows.source, words)
     huber = study.fit.huber_delta if study.fit.loss == "huber" else None
     try:
         fit = fit_law(
@@ -124,6 +126,8 @@ def prepare(study: Study) -> Prepared:
         )
     except ValueError as error:
         raise SettingError("data.path", rows.source, f"{error}") from None
+    if study.errors == "shapes":
+        fit = by_clusters(fit, shapes)
     for target in study.plan.target_loss:
         if target <= fit.floor:
             words = f"no model goes below the fitted floor, {fit.floor:.4g}"

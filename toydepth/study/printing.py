@@ -1,10 +1,17 @@
 """A study for a person: tables on a terminal, plain ASCII where there is none."""
 
+import math
 from pathlib import Path
 from typing import Any
 
 from toydepth.study.prepared import counted_in
 
+VERDICTS = {
+    "holds": "hold",
+    "rejected": "are rejected",
+    "in doubt": "are in doubt",
+    "cannot tell": "are not put to the test",
+}
 SHORT = {"compute": "FLOP", "parameters": "N", "tokens": "D", "tokens_per_parameter": "D/N"}
 
 
@@ -32,7 +39,8 @@ def print_study(summary: dict[str, Any], paths: list[Path]) -> None:
             box=box.ASCII if plain else box.SIMPLE_HEAD, title=title, title_justify="left"
         )
         for i, heading in enumerate(headings):
-            drawn.add_column(text(heading), justify="left" if i == 0 else "right")
+            # Folded where there is no room: a number cut short would be another number.
+            drawn.add_column(text(heading), justify="left" if i == 0 else "right", overflow="fold")
         for row in rows:
             drawn.add_row(*(text(cell) for cell in row))
         console.print(drawn)
@@ -53,16 +61,17 @@ def print_study(summary: dict[str, Any], paths: list[Path]) -> None:
         f"(mean square {summary['mean_squared_log_residual']:.4e}); "
         f"{fit['agreeing']} of {fit['starts']} starts agree, gradient {fit['gradient']:.0e}"
     )
-    by = fit["bootstrap"]["by"]
+    by = summary["errors"]
+    shown = "95 % (profile)" if by == "rows" else "95 % (by shapes)"
     table(
         "Parameters" + _units(data["units"]),
-        ["", "value", "+-", "95 % (profile)", f"95 % (bootstrap of {by})"],
+        ["", "value", "+-", shown, f"95 % (bootstrap of {by})"],
         [_parameter(name, found) for name, found in summary["parameters"].items()],
     )
     if summary["aspect_ratio"] is not None:
-        found = summary["planning"]["aspect_ratio"]
-        at = "" if found["at_parameters"] is None else f" at N = {found['at_parameters']:.2g}"
-        line(f"best aspect ratio m/l{at}: {_told(found)}")
+        found = (summary["planning"] or {}).get("aspect_ratio", {"value": summary["aspect_ratio"]})
+        at = found.get("at_parameters")
+        line(f"best aspect ratio m/l{'' if at is None else f' at N = {at:.2g}'}: {_told(found)}")
     if summary["comparison"]:
         _comparison(summary["comparison"], line, table)
     _scans(summary["robustness"], table)
@@ -70,6 +79,8 @@ def print_study(summary: dict[str, Any], paths: list[Path]) -> None:
         _plans(summary["planning"], line, table)
     for warning in summary["warnings"]:
         line(f"warning: {warning}")
+    for note in summary["notes"]:
+        line(f"note: {note}")
     for path in paths:
         line(path)
 
@@ -81,9 +92,13 @@ def sentence(summary: dict[str, Any]) -> str:
         for name, found in summary["parameters"].items()
         if name.startswith("exponent_")
     ]
+    comparison = summary["comparison"]
+    verdict = f"; universal exponents {VERDICTS[comparison['verdict']]}" if comparison else ""
+    count = len(summary["warnings"])
     return (
         f"L = {summary['law']['formula']}, {summary['rows']} rows: {', '.join(exponents)}; "
-        f"mean squared log residual {summary['mean_squared_log_residual']:.3e}"
+        f"mean squared log residual {summary['mean_squared_log_residual']:.3e}{verdict}"
+        + (f"; {count} warning{'s' if count > 1 else ''} in law.json" if count else "")
     )
 
 
@@ -96,8 +111,13 @@ def _parameter(name: str, found: dict[str, Any]) -> list[str]:
     if found["fixed"]:
         return [name, f"{found['value']:.4g}", "fixed", "", ""]
     error = "-" if found["stderr"] is None else f"{found['stderr']:.2g}"
-    shown = [_interval(found["profile"]), _interval(found["bootstrap"])]
-    return [name, f"{found['value']:.4g}", error, *shown]
+    shown = [_interval(found), _interval(found["bootstrap"])]
+    return [name, _plain(found["value"]), error, *shown]
+
+
+def _plain(value: float | None, digits: int = 4) -> str:
+    """A number; a dash where there is none."""
+    return "-" if value is None or not math.isfinite(value) else f"{value:.{digits}g}"
 
 
 def _interval(found: dict[str, float | None], digits: int = 4) -> str:
@@ -109,14 +129,16 @@ def _interval(found: dict[str, float | None], digits: int = 4) -> str:
 
 
 def _pair(found: dict[str, Any]) -> str:
-    known = found["stderr"] is not None and found["stderr"] > 1e-9 * abs(found["value"])
-    return f"{found['value']:.3g}" + (f" +- {found['stderr']:.2g}" if known else "")
+    error = found["stderr"]
+    known = error is not None and error > 1e-9 * abs(found["value"])
+    return _plain(found["value"], 3) + (f" +- {error:.2g}" if known else "")
 
 
 def _told(found: dict[str, Any]) -> str:
-    if found["low"] is None:
-        return f"{found['value']:.4g} (no interval)"
-    return f"{found['value']:.4g} ({found['low']:.3g} to {found['high']:.3g})"
+    value = _plain(found["value"])
+    if found.get("low") is None and found.get("high") is None:
+        return f"{value} (no interval)"
+    return f"{value} ({_interval(found, 3)})"
 
 
 def _comparison(found: dict[str, Any], line, table) -> None:
@@ -128,7 +150,7 @@ def _comparison(found: dict[str, Any], line, table) -> None:
                 variable,
                 f"{exponent['universal']:.3g}",
                 _pair(exponent["free"]),
-                f"{exponent['difference']:+.2g}",
+                "-" if errors is None else f"{exponent['difference']:+.2g}",
                 "-" if errors is None else f"{errors:+.1f}",
             ]
         )
@@ -138,15 +160,10 @@ def _comparison(found: dict[str, Any], line, table) -> None:
         rows,
     )
     squares = found["mean_squared_log_residual"]
-    ratio = squares["fixed"] / squares["free"] if squares["free"] > 0 else float("nan")
-    words = {
-        "holds": "hold",
-        "rejected": "are rejected",
-        "in doubt": "are in doubt",
-    }[found["verdict"]]
+    ratio = squares["fixed"] / squares["free"] if squares["free"] > 1e-20 else math.nan
     line(
-        f"the universal exponents {words}: {found['sentence']}; "
-        f"their mean squared log residual is {ratio:.3g} times that of free ones"
+        f"the universal exponents {VERDICTS[found['verdict']]}: {found['sentence']}; "
+        f"their mean squared log residual is {_plain(ratio, 3)} times that of free ones"
     )
     for name, title in (("k_fold", "rows"), ("leave_one_shape_out", "shapes")):
         held = found["held_out"][name]
@@ -180,7 +197,7 @@ def _scans(robustness: dict[str, Any], table) -> None:
         cells = [_pair(row["parameters"][name]) for name in shown]
         if with_ratio:
             ratio = row.get("aspect_ratio")
-            cells.append(f"{ratio:.1f}" if ratio else "-")
+            cells.append(_pair(ratio) if ratio else "-")
         rows.append([label, str(row["rows"]), *cells])
     headings = ["", "rows", *shown, *(["m/l"] if with_ratio else [])]
     table("How robust", headings, rows)
@@ -211,12 +228,16 @@ def _plans(plans: dict[str, Any], line, table) -> None:
     for plan in plans["targets"]:
         cheapest = plan["cheapest"]
         shown = [field for field in fields if field in cheapest]
-        cost = f"loss {plan['loss']:g}, {cheapest['compute']['value']:.3g} FLOP"
+        cost = f"loss {plan['loss']:g}, cheapest"
+        line(f"loss {plan['loss']:g} costs {_told(cheapest['compute'])} FLOP at least")
         rows += _plan_rows(cost, cheapest, plan.get("buildable"), shown)
         rows += _plan_rows(f"loss {plan['loss']:g}, smallest", plan["smallest"], None, shown)
     if rows:
         table("Best models", ["", *(SHORT.get(field, field) for field in shown)], rows)
     for plan in plans["budgets"][:1]:
         for price in plan.get("shape_price", []):
-            factor = f"{price['compute_factor']:.3f} times the compute of the best shape"
-            line(f"m/l = {price['aspect_ratio']:.3g} costs {factor}")
+            factor = _told({"value": price["compute_factor"], **price})
+            line(
+                f"at {plan['compute']:.3g} FLOP, m/l = {price['aspect_ratio']:.3g} takes {factor} "
+                "times the compute of the best shape"
+            )

@@ -6,17 +6,17 @@ from typing import Any
 
 from toydepth.law_config import Study
 from toydepth.study import planning
-from toydepth.study.analysis import analyse, steps
+from toydepth.study.analysis import Analysis, analyse, steps
 from toydepth.study.drawing import draw
 from toydepth.study.export import latex, parameters_csv, rows_csv
-from toydepth.study.prepared import prepare
+from toydepth.study.prepared import Prepared, prepare
 from toydepth.study.printing import print_study
 from toydepth.study.summary import flat, summarise
 from toydepth.tracking import progress, start_tracker, versions, write_json, write_whole
 
 
 def run(study: Study, folder: Path, cfg: dict[str, Any], *, brief: bool = False) -> dict[str, Any]:
-    """Analyses one study, writes figures, tables and law.json (last), and prints them.
+    """Analyses one study, writes law.json, figures and tables, and prints them.
 
     `brief` prints nothing. Returns what law.json says. Raises as `prepare` does, and OSError if
     writing fails.
@@ -25,10 +25,11 @@ def run(study: Study, folder: Path, cfg: dict[str, Any], *, brief: bool = False)
     prepared = prepare(study)
     with progress(steps(prepared)) as bar:
         analysis = analyse(prepared, lambda done, label: bar.update(done, label, None))
-    summary = summarise(prepared, analysis)
-    law = planning.coefficients(prepared, analysis.draws) if summary["planning"] else None
-    pngs = draw(prepared, analysis, law, summary)
-
+    law = _planned_from(prepared, analysis)
+    summary = summarise(prepared, analysis, law)
+    summary |= {"seconds": time.monotonic() - start, "versions": versions()}
+    write_json(folder / "law.json", summary)  # what comes after it takes nothing away
+    pngs = draw(prepared, analysis, None if isinstance(law, str) else law, summary)
     tables = {}
     if "latex" in study.export:
         tables["parameters.tex"] = latex(summary)
@@ -40,12 +41,7 @@ def run(study: Study, folder: Path, cfg: dict[str, Any], *, brief: bool = False)
         write_whole(folder / figures[name], png)
     for name, content in tables.items():
         write_whole(folder / name, content.encode())
-    summary |= {
-        "figures": figures,
-        "tables": list(tables),
-        "seconds": time.monotonic() - start,
-        "versions": versions(),
-    }
+    summary |= {"figures": figures, "tables": list(tables)}
     tracker = start_tracker(
         study.tracker,
         folder,
@@ -61,3 +57,11 @@ def run(study: Study, folder: Path, cfg: dict[str, Any], *, brief: bool = False)
         paths = [folder / path for path in (*figures.values(), *tables, "law.json")]
         print_study(summary, paths)
     return summary
+
+
+def _planned_from(prepared: Prepared, analysis: Analysis) -> planning.Coefficients | str:
+    """What models are planned from, or why none are."""
+    try:
+        return planning.coefficients(prepared, analysis.draws)
+    except ValueError as error:
+        return str(error)

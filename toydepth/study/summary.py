@@ -1,11 +1,21 @@
 """What law.json says."""
 
+import hashlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from toydepth.datasets import PUBLISHED
-from toydepth.scaling import UNIVERSAL_EXPONENTS, Comparison, HeldOut, Interval, Law, LawFit
+from toydepth.scaling import (
+    UNIVERSAL_EXPONENTS,
+    Comparison,
+    HeldOut,
+    Interval,
+    Law,
+    LawFit,
+)
+from toydepth.scaling.estimate import half_width
 from toydepth.study import planning
 from toydepth.study.analysis import Analysis, Universal
 from toydepth.study.prepared import Prepared
@@ -13,21 +23,21 @@ from toydepth.study.prepared import Prepared
 NONE = Interval(None, None)
 
 
-def summarise(prepared: Prepared, analysis: Analysis) -> dict[str, Any]:
-    """law.json, without what the run adds (versions, seconds)."""
+def summarise(
+    prepared: Prepared, analysis: Analysis, law: planning.Coefficients | str
+) -> dict[str, Any]:
+    """law.json, without what the run adds (versions, seconds).
+
+    `law` is what models are planned from, or why none are.
+    """
     fit, study = prepared.fit, prepared.study
-    words = list(analysis.warnings)
-    try:
-        law = planning.coefficients(prepared, analysis.draws)
+    plans, notes, words = None, [], list(analysis.warnings)
+    if isinstance(law, str):
+        notes.append(f"no model is planned: {law}")
+    else:
         plans = planning.plans(prepared, law)
-    except ValueError as error:
-        plans = None
-        words.append(f"no model is planned: {error}")
-    ratio = (plans or {}).get("aspect_ratio")
-    if study.data.depth_offset and plans:
-        words.append(
-            f"depth is counted from {study.data.depth_offset:g}: planned depths are without it"
-        )
+        words += planning.warnings(prepared, plans)
+    ratio = (plans or {}).get("aspect_ratio") or _ratio(fit)
     return {
         "schema": 1,
         "status": "completed",
@@ -35,7 +45,12 @@ def summarise(prepared: Prepared, analysis: Analysis) -> dict[str, Any]:
         "data": _data(prepared),
         "rows": len(fit.residuals),
         "parameters": parameters(fit, analysis),
-        "intervals": "low and high by profile likelihood, stderr by the Jacobian; all 95 %",
+        "errors": study.errors,
+        "intervals": (
+            "95 %; low and high by profile likelihood, stderr by the Jacobian"
+            if study.errors == "rows"
+            else "95 %; low, high and stderr by the Jacobian, with errors alike within shapes"
+        ),
         "mean_squared_log_residual": fit.mean_squared_log_residual,
         "degrees_of_freedom": fit.degrees_of_freedom,
         "aspect_ratio": ratio and ratio["value"],
@@ -43,6 +58,8 @@ def summarise(prepared: Prepared, analysis: Analysis) -> dict[str, Any]:
         "robustness": _robustness(analysis),
         "planning": plans,
         "warnings": words,
+        "notes": notes,
+        "seed": study.seed,
         "fit": {
             "loss": study.fit.loss,
             "huber_delta": prepared.huber,
@@ -50,7 +67,7 @@ def summarise(prepared: Prepared, analysis: Analysis) -> dict[str, Any]:
             "starts": fit.solution.starts,
             "agreeing": fit.solution.agreeing,
             "covariance": {"of": list(fit.law.fitted), "matrix": fit.covariance},
-            "bootstrap": {"resamples": study.bootstrap.resamples, "by": study.bootstrap.by},
+            "bootstrap_resamples": study.bootstrap.resamples,
         },
         "residuals": {"line": prepared.rows.lines, "log_residual": fit.residuals},
     }
@@ -67,7 +84,7 @@ def parameters(fit: LawFit, analysis: Analysis) -> dict[str, Any]:
     found = {}
     for name, estimate in fit.parameters.items():
         jacobian = Interval(estimate.low, estimate.high)
-        best = analysis.profile.get(name, jacobian)
+        best = analysis.profile.get(name, jacobian)  # there is none by shapes
         variable = name.removeprefix("exponent_")
         found[name] = {
             "value": estimate.value,
@@ -88,6 +105,7 @@ def _data(prepared: Prepared) -> dict[str, Any]:
     return {
         "source": study.data.source,
         "path": rows.source,
+        "sha256": hashlib.sha256(Path(rows.source).read_bytes()).hexdigest(),
         "cite": published.cite if published else None,
         "columns": rows.columns,
         "units": prepared.units,
@@ -119,7 +137,7 @@ def _comparison(analysis: Analysis) -> dict[str, Any] | None:
 
 
 def _test(test: Comparison) -> dict[str, Any]:
-    names = ("verdict", "sentence", "p_value", "f", "numerator", "denominator")
+    names = ("verdict", "sentence", "p_value", "clustered_p_value", "f", "numerator", "denominator")
     return {name: getattr(test, name) for name in (*names, "aic_difference", "bic_difference")}
 
 
@@ -160,7 +178,7 @@ def _scanned(fit: LawFit | str) -> dict[str, Any]:
     if isinstance(fit, str):
         return {"rows": None, "not_fitted": fit}
     names = ("value", "stderr", "low", "high")
-    found = {
+    found: dict[str, Any] = {
         "rows": len(fit.residuals),
         "mean_squared_log_residual": fit.mean_squared_log_residual,
         "parameters": {
@@ -168,17 +186,29 @@ def _scanned(fit: LawFit | str) -> dict[str, Any]:
             for name, estimate in fit.parameters.items()
         },
     }
-    exponents = [fit.parameters.get(f"exponent_{v}") for v in ("width", "depth")]
-    if all(e is not None and e.value > 0 for e in exponents):
-        found["aspect_ratio"] = _ratio(fit)
-    return found
+    ratio = _ratio(fit)
+    return found | ({"aspect_ratio": ratio} if ratio else {})
 
 
-def _ratio(fit: LawFit) -> float | None:
-    """The best m / l, if it does not depend on the size: (c_m / (2 c_l))^(1/a)."""
-    one, two = (fit.parameters[f"exponent_{v}"].value for v in ("width", "depth"))
-    width, depth = (fit.parameters[f"coefficient_{v}"].value for v in ("width", "depth"))
-    return float((width / (2 * depth)) ** (1 / one)) if one == two and depth > 0 else None
+def _ratio(fit: LawFit) -> dict[str, float | None] | None:
+    """The best m / l where it does not depend on the size, (c_m / (2 c_l))^(1/a), to first order.
+
+    None where the exponents are not fixed and equal, or a term is not there.
+    """
+    exponents = [fit.law.exponents.get(variable) for variable in ("width", "depth")]
+    if exponents[0] is None or exponents[0] != exponents[1]:
+        return None
+    index = [fit.law.fitted.index(f"log_coefficient_{v}") for v in ("width", "depth")]
+    width, depth = fit.values[index]
+    if not np.isfinite(width - depth):
+        return None
+    value = np.exp((width - depth - np.log(2)) / exponents[0])
+    if fit.interval_freedom < 1:
+        return {"value": value, "stderr": None, "low": None, "high": None}
+    block = fit.covariance[np.ix_(index, index)]
+    error = float(np.sqrt(block[0, 0] + block[1, 1] - 2 * block[0, 1])) / exponents[0]
+    factor = float(np.exp(half_width(error, fit.interval_freedom)))
+    return {"value": value, "stderr": value * error, "low": value / factor, "high": value * factor}
 
 
 def flat(summary: dict[str, Any]) -> dict[str, float]:

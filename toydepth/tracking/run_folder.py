@@ -123,7 +123,7 @@ def write_json(path: str | Path, obj: Any) -> None:
 def versions() -> dict[str, str | None]:
     """Versions of Python, of toydepth and of what it computes with; null if not installed."""
     found: dict[str, str | None] = {"python": platform.python_version()}
-    for name in ("toydepth", "jax", "flax", "optax", "orbax-checkpoint", "numpy"):
+    for name in ("toydepth", "jax", "flax", "optax", "orbax-checkpoint", "numpy", "scipy"):
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
