@@ -13,12 +13,14 @@ os.environ.setdefault(
     "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "compiled")
 )
 
+import jax  # noqa: E402
 from absl import logging as absl_logging  # noqa: E402
 
 from toydepth import config, settings  # noqa: E402
 from toydepth.engine import prepare_devices  # noqa: E402
 
 prepare_devices(8)
+jax.devices()  # what JAX has to say of backends it says here, and not in the midst of a test
 # Hydra closes all handlers of logging, and absl's would take pytest's captured stderr with it.
 absl_logging.get_absl_handler().python_handler.stream = sys.__stderr__
 
