@@ -65,15 +65,21 @@ def compare(fixed: LawFit, free: LawFit, clusters: Sequence[Hashable] | None = N
     covariance of `by_clusters`, as Hotelling's T^2: F = (G - q) / (q (G - 1)) d' V^-1 d.
 
     Raises:
-        ValueError: the points differ, the second fit has no more parameters than the first,
-            or no degree of freedom.
+        ValueError: the points or the terms differ, the second fit has no more parameters than
+            the first, or no degree of freedom.
     """
     from scipy.special import fdtrc
 
     count = len(free.residuals)
     extra = free.model.size - fixed.model.size
-    if len(fixed.residuals) != count or fixed.huber != free.huber:
+    same = all(
+        np.array_equal(getattr(fixed.model, name), getattr(free.model, name))
+        for name in ("log_losses", "weights", "shifts")
+    )
+    if not same or fixed.huber != free.huber:
         raise ValueError("the two laws were fitted to different points or by different losses")
+    if set(fixed.law.variables) != set(free.law.variables):
+        raise ValueError("the two laws have different terms")
     if extra < 1 or free.degrees_of_freedom < 1:
         raise ValueError(
             "the second law needs more parameters than the first, and fewer than points"

@@ -140,8 +140,12 @@ def fit_law(
     Raises:
         ValueError: a size, loss or stderr is not positive and finite (the index and the value
             are named); lengths differ; a variable has too few distinct sizes to be told
-            from the floor; fewer points than parameters.
+            from the floor; fewer points than parameters; `huber` is not positive, or `starts`.
     """
+    if huber is not None and not huber > 0:
+        raise ValueError(f"huber is {huber:g}; it must be positive")
+    if starts < 1:
+        raise ValueError(f"starts is {starts}; it must be 1 or more")
     columns = []
     for variable in law.variables:
         if variable not in sizes:
