@@ -96,14 +96,13 @@ def _draw(curves: list, courses: list) -> dict[str, bytes]:
     """The figures as PNG, by name; without those that have nothing to show."""
     if not curves:
         return {}
-    import io
-
     from toydepth.figures import (  # matplotlib is slow to import
         Course,
         Curve,
         exponent_over_training,
         local_exponents,
         loss_against_size,
+        png,
     )
 
     drawn = []
@@ -129,12 +128,7 @@ def _draw(curves: list, courses: list) -> dict[str, bytes]:
             if same
             else "share of each rung's training, from the rung below on",
         )
-    pngs = {}
-    for name, figure in figures.items():
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png")
-        pngs[name] = buffer.getvalue()
-    return pngs
+    return {name: png(figure) for name, figure in figures.items()}
 
 
 def print_report(report: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """Every plot, one function each: data in, matplotlib Figure out.
 
-No pyplot, no display, no global state: save a figure with `figure.savefig(path)`.
+No pyplot, no display, no global state: save a figure with `figure.savefig(path)`, or have its
+bytes by `png(figure)`.
 
 - `Curve`              the losses of one regime, and its fit
 - `loss_against_size`  losses and fitted power laws, log-log
@@ -38,6 +39,7 @@ from toydepth.figures.read_out import ReadOut, read_out
 from toydepth.figures.shape_price import ShapePrice, shape_price
 from toydepth.figures.spread import Spread
 from toydepth.figures.step_against_depth import Step, step_against_depth
+from toydepth.figures.style import png
 from toydepth.figures.token_clusters import Cluster, trajectories
 from toydepth.figures.trace_map import Trace, trace_map
 
@@ -62,6 +64,7 @@ __all__ = [
     "local_exponents",
     "loss_against_size",
     "observed_against_predicted",
+    "png",
     "read_out",
     "shape_price",
     "step_against_depth",

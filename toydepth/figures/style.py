@@ -1,5 +1,6 @@
 """What the figures share: colours, marks, axes."""
 
+import io
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -39,6 +40,13 @@ class Look(NamedTuple):
     colour: str
     marker: str
     line: str | tuple
+
+
+def png(figure: Figure) -> bytes:
+    """The figure as a PNG file."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png")
+    return buffer.getvalue()
 
 
 def looks(curves: Sequence) -> list[Look]:

@@ -1,6 +1,5 @@
 """The figures of a study, as PNG."""
 
-import io
 from typing import Any
 
 import numpy as np
@@ -48,12 +47,7 @@ def draw(
         drawn["frontier"] = _frontier(prepared, law, summary)
         if law.has_shape and prepared.study.plan.compute:
             drawn["shape_price"] = _shape_price(law, prepared.study.plan.compute)
-    pngs = {}
-    for name, figure in drawn.items():
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png")
-        pngs[name] = buffer.getvalue()
-    return pngs
+    return {name: figures.png(figure) for name, figure in drawn.items()}
 
 
 def _label(variable: str, unit: float) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from toydepth.study.prepared import counted_in
+from toydepth.tracking import Page
 
 VERDICTS = {
     "holds": "hold",
@@ -17,34 +18,8 @@ SHORT = {"compute": "FLOP", "parameters": "N", "tokens": "D", "tokens_per_parame
 
 def print_study(summary: dict[str, Any], paths: list[Path]) -> None:
     """Print the fit, the comparison, the scans, the plans, the warnings, and where files are."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console()
-    plain = not console.is_terminal
-    if plain:
-        console = Console(width=160)
-    encoding = "ascii" if plain else console.encoding
-
-    def text(words: object) -> Text:
-        return Text(str(words).encode(encoding, "backslashreplace").decode(encoding))
-
-    def line(words: object = "") -> None:
-        console.print(text(words), soft_wrap=True)
-
-    def table(title: str, headings: list[str], rows: list[list[str]]) -> None:
-        drawn = Table(
-            box=box.ASCII if plain else box.SIMPLE_HEAD, title=title, title_justify="left"
-        )
-        for i, heading in enumerate(headings):
-            # Folded where there is no room: a number cut short would be another number.
-            drawn.add_column(text(heading), justify="left" if i == 0 else "right", overflow="fold")
-        for row in rows:
-            drawn.add_row(*(text(cell) for cell in row))
-        console.print(drawn)
-
+    page = Page()
+    line, table = page.line, page.table
     data = summary["data"]
     left_out = [f"{data['excluded']} of the highest loss left out"] if data["excluded"] else []
     left_out += [f"{data['dropped']} invalid dropped"] if data["dropped"] else []

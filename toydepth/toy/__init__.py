@@ -2,7 +2,7 @@
 
 from toydepth.toy.layers import Mlp, mlp, rms_norm
 from toydepth.toy.objectives import kl_divergence, mean_squared_error
-from toydepth.toy.problem import Problem, depth_problem
+from toydepth.toy.problem import Problem, depth_problem, new_student
 from toydepth.toy.random import Purpose, key_for
 from toydepth.toy.student import BLOCKS, Student, deepen
 from toydepth.toy.teacher import KINDS, Teacher, draw_teacher, final_state, hidden_states
@@ -24,5 +24,6 @@ __all__ = [
     "kl_divergence",
     "mean_squared_error",
     "mlp",
+    "new_student",
     "rms_norm",
 ]

@@ -54,6 +54,17 @@ class Problem:
     training_loss: Callable[..., Float[Array, ""]] | None
 
 
+def new_student(e: Experiment, depth: int) -> Student:
+    """An untrained student of one depth."""
+    return Student(
+        key_for(e.seed, Purpose.STUDENT),
+        e.student.block,
+        depth=depth,
+        width=e.student.width,
+        vocabulary=e.objective.vocabulary if e.objective.head == "learned" else None,
+    )
+
+
 def depth_problem(e: Experiment) -> Problem:
     """Students of several depths that learn a deep teacher (arXiv 2602.05970, appendix C)."""
     width, head, vocabulary = e.student.width, e.objective.head, e.objective.vocabulary
@@ -68,15 +79,7 @@ def depth_problem(e: Experiment) -> Problem:
             head=head,
         )
 
-    def student(depth: int) -> Student:
-        return Student(
-            key_for(e.seed, Purpose.STUDENT),
-            e.student.block,
-            depth=depth,
-            width=width,
-            vocabulary=vocabulary if head == "learned" else None,
-        )
-
+    student = partial(new_student, e)
     graph = nnx.graphdef(nnx.eval_shape(lambda: student(1)))
 
     def loss(params, teacher: Teacher, temperature, x, target, precision="float32"):

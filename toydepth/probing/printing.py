@@ -1,0 +1,95 @@
+"""A probe for a person: tables on a terminal, plain ASCII where there is none."""
+
+from pathlib import Path
+from typing import Any
+
+from toydepth.tracking import Page
+
+SHOWN = 24  # networks in the table
+
+
+def print_probe(summary: dict[str, Any], paths: list[Path]) -> None:
+    """Print the angles of each network, the clusters, the read-out, the trace, and the files."""
+    page = Page()
+    page.line("angles in units of pi: 0 is aligned, 1/2 orthogonal; +- one standard error")
+    rows = []
+    for s in summary["subjects"][:SHOWN]:
+        theta = s["theta"]["mean"]
+        rows.append(
+            [
+                s["label"],
+                str(s["tokens"]),
+                f"{theta[0]:.3g}",
+                _pair(s["middle_step"]),
+                f"{theta[-1]:.3g}",
+                _pair(s["updates"]),
+                s["updates"]["verdict"],
+            ]
+        )
+    page.table(
+        "Hidden states",
+        ["", "tokens", "first step", "middle step", "last step", "updates", "updates are"],
+        rows,
+    )
+    more = len(summary["subjects"]) - SHOWN
+    if more > 0:
+        page.line(f"and {more} more in probe.json")
+    if summary["clusters"]:
+        clusters = summary["clusters"]
+        page.line(f"tokens: {clusters['verdict']}")
+        for name in ("even", "early"):
+            page.line(f"  {name}: {' '.join(repr(word) for word in clusters[name]['examples'])}")
+    if summary["readout"]:
+        loss, error = summary["readout"]["cross_entropy"], summary["readout"]["stderr"]
+        after = len(loss) - 1
+        places = sorted({0, after // 4, after // 2, 3 * after // 4, after})
+        told = ", ".join(f"{loss[at]:.2f} +- {error[at]:.2f} after {at}" for at in places)
+        page.line(
+            f"read-out, nats per token: {told} of {after + 1} layers (the last is the model's)"
+        )
+    if summary["trace"]:
+        _trace(summary["trace"], page)
+    for note in summary["notes"]:
+        page.line(f"note: {note}")
+    for path in paths:
+        page.line(path)
+
+
+def _trace(found: dict[str, Any], page: Page) -> None:
+    restored = found["restored"]
+    layer, token = max(
+        ((i, j) for i, row in enumerate(restored) for j in range(len(row))),
+        key=lambda at: restored[at[0]][at[1]],
+    )
+    page.line(
+        f"trace: p({found['answer']!r}) is {found['probability_clean']:.3g}, with noise on the "
+        f"subject {found['probability_corrupted']:.3g} +- {found['corrupted_stderr']:.1g}; most is "
+        f"restored at {found['tokens'][token]!r} after layer {layer + 1}: "
+        f"{restored[layer][token]:.3g} +- {found['restored_stderr'][layer][token]:.1g}"
+    )
+
+
+def print_comparison(found: dict[str, Any], output: Path) -> None:
+    """Print each kind's exponent and points, and the figures."""
+    page = Page()
+    for group in found["groups"]:
+        rows = [
+            [p["label"], str(p["depth"]), f"{p['middle_step']:.4g} +- {p['stderr']:.1g}"]
+            for p in group["points"]
+        ]
+        page.table(f"Middle step of {group['kind']}s, in units of pi", ["", "depth", "step"], rows)
+        exponent = group["exponent"]
+        if exponent is None or exponent["low"] is None:
+            value = "" if exponent is None else f"{exponent['value']:.2f}, "
+            page.line(f"step ~ depth^-alpha: alpha {value}no interval: {group['reason']}")
+        else:
+            page.line(
+                f"step ~ depth^-alpha: alpha {exponent['value']:.2f} "
+                f"({exponent['low']:.2f} to {exponent['high']:.2f}); language models: about 1"
+            )
+    for name in (*found["figures"].values(), "compare.json"):
+        page.line(output / name)
+
+
+def _pair(found: dict[str, Any]) -> str:
+    return f"{found['value']:.3g} +- {found['stderr']:.1g}"

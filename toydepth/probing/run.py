@@ -1,0 +1,91 @@
+"""One probe, from its settings to the files in its folder."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from toydepth.probe_config import Probe
+from toydepth.tracking import progress, start_tracker, versions, write_json, write_whole
+
+
+def prepare(probe: Probe) -> None:
+    """Raises SettingError, LanguageError or ValueError for what cannot be probed."""
+    if probe.run is not None:
+        from toydepth.probing.toy import read_run
+
+        read_run(probe.run)
+    else:
+        from toydepth.probing.language import check
+
+        check(probe)
+
+
+def run(probe: Probe, folder: Path, cfg: dict[str, Any], *, brief: bool = False) -> dict[str, Any]:
+    """Measures, writes probe.json and figures, and prints them unless `brief`.
+
+    Returns what probe.json says. Raises as `prepare` does, and OSError if writing fails.
+    """
+    start = time.monotonic()
+    summary, pngs = _measure_run(probe) if probe.run is not None else _measure_model(probe)
+    summary = {"schema": 1, "status": "completed", "angles": "in units of pi", **summary}
+    summary |= {"seconds": time.monotonic() - start, "versions": versions()}
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    figures = {name: f"figures/{name}.png" for name in pngs}
+    for name, png in pngs.items():
+        write_whole(folder / figures[name], png)
+    summary["figures"] = figures
+    tracker = start_tracker(
+        probe.tracker, folder, group="probe", name=f"probe {summary['name']}", config=cfg
+    )
+    paths = [folder / path for path in figures.values()]
+    from toydepth.probing.summary import flat
+
+    tracker.finish({"status": "completed"}, paths, flat(summary))
+    write_json(folder / "probe.json", summary)
+    if not brief:
+        from toydepth.probing.printing import print_probe
+
+        print_probe(summary, [*paths, folder / "probe.json"])
+    return summary
+
+
+def _measure_run(probe: Probe) -> tuple[dict[str, Any], dict[str, bytes]]:
+    from toydepth.probing.drawing import draw_toy
+    from toydepth.probing.summary import describe
+    from toydepth.probing.toy import count, probe_run, read_run
+
+    e = read_run(probe.run)
+    with progress(count(e)) as bar:
+        subjects, notes = probe_run(probe, e, lambda done, label: bar.update(done, label, None))
+    summary = {
+        "name": f"{e.teacher.kind} teacher, {e.objective.kind}",
+        "probed": {"run": probe.run},
+        "subjects": [describe(subject) for subject in subjects],
+        **dict.fromkeys(("clusters", "readout", "trace")),
+        "notes": notes,
+    }
+    return summary, draw_toy(subjects)
+
+
+def _measure_model(probe: Probe) -> tuple[dict[str, Any], dict[str, bytes]]:
+    from toydepth.probing.drawing import draw_model
+    from toydepth.probing.language import probe_model
+    from toydepth.probing.summary import (
+        describe,
+        describe_kinds,
+        describe_losses,
+        describe_trace,
+    )
+
+    with progress(probe.tokens) as bar:
+        measured = probe_model(probe, lambda done, label: bar.update(done, label, None))
+    summary = {
+        "name": measured.subject.label,
+        "probed": {"model": probe.model, "text": probe.text},
+        "subjects": [describe(measured.subject)],
+        "clusters": describe_kinds(measured.kinds),
+        "readout": describe_losses(measured.losses),
+        "trace": describe_trace(measured.trace),
+        "notes": measured.notes,
+    }
+    return summary, draw_model(measured)
