@@ -12,7 +12,6 @@ from toydepth.config import Tracker
 from toydepth.settings import (
     SettingError,
     choice,
-    flag,
     number,
     optional,
     read_schema,
@@ -58,8 +57,11 @@ class Probe:
     )
     middle_stop: float = setting(0.75, number(0, 1), "share of the depth at which they end")
     sample: int = setting(2000, whole(10, 20_000), "tokens kept for the clusters")
-    readout: bool = setting(
-        True, flag(), "read out of each layer what the model would say (models only)"
+    readout: int = setting(
+        1000,
+        whole(0, 10**9),
+        "tokens after which every layer is asked for the next (the head runs once for each "
+        "layer); 0 asks none",
     )
     device: str | None = setting(
         None, optional(printable()), "of PyTorch, such as cpu or cuda; null takes the best there is"

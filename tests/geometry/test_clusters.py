@@ -31,8 +31,8 @@ def test_finds_those_that_stop_early():
     assert found.share_stderr == pytest.approx(np.sqrt(0.09 / 300))
     np.testing.assert_allclose(found.early.trajectory, theta[270:].mean(axis=0))
     np.testing.assert_allclose(found.even.trajectory, theta[:270].mean(axis=0))
-    assert found.even.kept == pytest.approx(0.25 / 1.5, rel=0.05)
-    assert found.early.kept == pytest.approx(0.004 / 1.5, rel=0.2)
+    assert found.even.kept == pytest.approx(1, rel=0.2)
+    assert found.early.kept == pytest.approx(0.004 / 0.25, rel=0.2)
     assert found.silhouette > 0.5
     assert found.verdict.startswith("90.0% of the tokens (+- 1.7%) move evenly, 10.0% stop early")
 
@@ -67,6 +67,18 @@ def test_says_when_there_are_none():
     found = clusters(planted(even=300, early=0))
     assert found.silhouette < 0.25
     assert found.verdict.startswith("No clear clusters: silhouette 0.")
+
+
+def test_a_pause_is_a_stop_and_a_smaller_step_is_none():
+    """Tokens that stand still for a few layers; tokens that step half as far throughout."""
+    theta = planted(early=0)
+    theta[:10, 3:6] = 0.01
+    found = clusters(theta)
+    assert sorted(found.early.members) == [*range(10)] and "stop early" in found.verdict
+    theta = planted(early=0)
+    theta[:90, 1:-1] *= 0.4
+    found = clusters(theta)
+    assert found.early.share == pytest.approx(1 / 3) and "neither of which stops" in found.verdict
 
 
 def test_is_repeatable_and_takes_steps_of_0():

@@ -9,6 +9,7 @@ from toydepth.geometry.middle import middle
 
 FEWEST_TOKENS = 10
 CLEAR = 0.25  # a smaller silhouette is "no substantial structure" (Kaufman & Rousseeuw 1990)
+STOPPED = 1 / 3  # of the others' step
 # float32 states, at best, show no smaller angle in radians; a step of 0 has no logarithm.
 RESOLUTION = 1e-7
 
@@ -17,9 +18,9 @@ RESOLUTION = 1e-7
 class Cluster:
     """`members` are indices of tokens, the most typical (nearest to the centre) first.
 
-    `trajectory` is their mean theta at each layer, in radians. `kept` is what is left of the first
-    step in the later middle, layers L/2 to 3L/4: the ratio of geometric means over members (and
-    layers).
+    `trajectory` is their mean theta at each layer, in radians. `kept` is what is left of a step
+    where it is least, from layer 1 to 3L/4, in units of the other cluster's step there (geometric
+    means over members): near 0 for tokens that stop, whether or not they move on later.
     """
 
     share: float
@@ -30,7 +31,7 @@ class Cluster:
 
 @dataclasses.dataclass(frozen=True)
 class Clusters:
-    """The cluster that keeps more of its first step is `even`, the other `early`.
+    """The cluster that keeps less of its step somewhere is `early`, the other `even`.
 
     `share_stderr` is the binomial standard error of either share, sqrt(p (1 - p) / tokens).
     `scores` are the tokens' first two principal components and `explained` the parts of the
@@ -50,6 +51,12 @@ class Clusters:
             return (
                 f"No clear clusters: silhouette {self.silhouette:.2f}, below {CLEAR}; "
                 "the tokens' trajectories differ by degrees."
+            )
+        if self.early.kept > STOPPED:
+            return (
+                f"Two kinds of tokens, {self.even.share:.1%} and {self.early.share:.1%} "
+                f"(+- {self.share_stderr:.1%}), neither of which stops; silhouette "
+                f"{self.silhouette:.2f}."
             )
         return (
             f"{self.even.share:.1%} of the tokens (+- {self.share_stderr:.1%}) move evenly, "
@@ -85,16 +92,18 @@ def clusters(trajectories: Float[np.ndarray, "tokens layers"], seed: int = 0) ->
     components = PCA(2, svd_solver="full").fit(logs)
     means = KMeans(2, n_init=10, random_state=seed).fit(logs)
     distances = np.linalg.norm(logs - means.cluster_centers_[means.labels_], axis=1)
-    later = middle(theta.shape[1], 0.5, 0.75)
+    layers = theta.shape[1]
+    inner = slice(1, middle(layers, 0.5, 0.75).stop) if layers > 2 else slice(None)
+
+    centres = [logs[means.labels_ == label].mean(axis=0) for label in range(2)]
 
     def cluster(label: int) -> Cluster:
         members = np.flatnonzero(means.labels_ == label)
-        centre = logs[members].mean(axis=0)
         return Cluster(
             share=len(members) / len(theta),
             members=members[np.argsort(distances[members], kind="stable")],
             trajectory=theta[members].mean(axis=0),
-            kept=float(np.exp(centre[later].mean() - centre[0])),
+            kept=float(np.exp(np.min((centres[label] - centres[1 - label])[inner]))),
         )
 
     early, even = sorted(map(cluster, range(2)), key=lambda found: found.kept)

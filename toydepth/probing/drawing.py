@@ -59,6 +59,7 @@ def draw_model(measured: Measured) -> dict[str, bytes]:
                 trace.probability_corrupted,
             ),
             answer=trace.answer,
+            layers=np.arange(1, subject.depth + 1),
         )
     return {name: figures.png(figure) for name, figure in drawn.items()}
 

@@ -92,7 +92,7 @@ def probe_model(probe: Probe, show: Callable[[int, str], None]) -> Measured:
     for batch in _batches(lm, probe, probe.tokens, probe.batch_size):
         names = list(zip(batch.ids.tolist(), batch.positions.tolist(), strict=True))
         stream.add(batch.states, names)
-        if reader is not None:
+        if reader is not None and losses.tokens < probe.readout:
             losses = losses.plus(reader(batch))
         done += len(names)
         show(done, "tokens")

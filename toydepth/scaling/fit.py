@@ -85,10 +85,12 @@ class LawFit:
             logs = np.log(np.asarray(sizes[variable], float))
             columns[f"exponent_{variable}"] = -part * logs
             columns[f"log_coefficient_{variable}"] = part
-        gradient = np.stack([columns[name] for name in self.law.fitted], axis=1) / loss[:, None]
-        variance = np.einsum("pi,ij,pj->p", gradient, self.covariance, gradient)
-        half = half_width(np.sqrt(np.maximum(variance, 0)), self.interval_freedom)
-        with np.errstate(over="ignore"):  # a bound too large for a number is infinite
+        columns = np.stack([columns[name] for name in self.law.fitted], axis=1)
+        # What is too large for a number is infinite, and then has no band.
+        with np.errstate(over="ignore", invalid="ignore"):
+            gradient = columns / loss[:, None]
+            variance = np.einsum("pi,ij,pj->p", gradient, self.covariance, gradient)
+            half = half_width(np.sqrt(np.maximum(variance, 0)), self.interval_freedom)
             return loss, loss * np.exp(-half), loss * np.exp(half)
 
     def parts(self, sizes: Mapping[str, Numbers]) -> dict[str, Float[np.ndarray, "points"]]:

@@ -7,7 +7,8 @@ from jaxtyping import Bool, Float
 
 from toydepth.scaling.model import Model
 
-EXPONENTS = (1e-2, 10.0)  # where the search looks for exponents; the polish has no bounds
+EXPONENTS = (1e-2, 10.0)  # where the search looks for exponents
+LOG_RANGE = 300  # the polish goes as far as a term may fall or rise by e^300 over the sizes
 START_RANGE = (0.1, 3.0)
 STEPS = 300  # of Newton's; five do, more only in flat valleys
 ROUNDS = 30  # of reweighting; three or four do unless the fit is bad
@@ -248,6 +249,8 @@ def _polish(
     """
     theta, damping = np.array(theta), 1e-3
     lowest = np.full(model.size, -np.inf)
+    free = [exponent is None for exponent in model.law.exponents.values()]
+    steepest = LOG_RANGE / np.maximum(np.ptp(model.log_sizes, axis=0)[free], 1e-300)
     residuals = model.residuals(theta)
     best = cost(residuals, huber)
     for _ in range(STEPS):
@@ -271,7 +274,9 @@ def _polish(
                 trial[moves] += step
                 trial_residuals = model.residuals(trial)
                 trial_cost = cost(trial_residuals, huber)
-                if trial_cost <= best:
+                steeper = np.abs(trial[: len(steepest)]) > np.abs(theta[: len(steepest)])
+                wild = np.any(steeper & (np.abs(trial[: len(steepest)]) > steepest))
+                if trial_cost <= best and not wild:
                     theta, residuals, best = trial, trial_residuals, trial_cost
                     damping /= 10
                     break
