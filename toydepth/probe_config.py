@@ -5,7 +5,7 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from toydepth.config import Tracker
@@ -19,6 +19,17 @@ from toydepth.settings import (
     whole,
 )
 from toydepth.settings import text as printable  # a setting is called text
+
+OF_MODELS = (
+    "text",
+    "column",
+    "length",
+    "batch_size",
+    "sample",
+    "readout",
+    "device",
+    "dtype",
+)
 
 
 @dataclass(frozen=True)
@@ -86,8 +97,11 @@ def probe(cfg: Mapping[str, Any]) -> Probe:
     if (checked.run is None) == (checked.model is None):
         words = "give run=FOLDER of a toy or model=PATH_OR_ID of a language model, one of the two"
         raise SettingError("model", checked.model, words)
-    if checked.run is not None and checked.text is not None:
-        raise SettingError("text", checked.text, "a toy reads no text")
+    untouched = {f.name: f.default for f in fields(Probe)}
+    for name in OF_MODELS if checked.run is not None else ():
+        value = getattr(checked, name)
+        if value != untouched[name]:
+            raise SettingError(name, value, "it is of language models; a toy reads no text")
     if checked.middle_start >= checked.middle_stop:
         words = f"it must be above middle_start={checked.middle_start:g}"
         raise SettingError("middle_stop", checked.middle_stop, words)

@@ -3,7 +3,7 @@
     python -m toydepth.report RUN... [output=DIR]
 
 Each RUN is a run folder, a multirun folder or any folder above runs. Writes
-report.json and figures/ into DIR: by default the folder itself if there is one
+report.json, report.html and figures/ into DIR: by default the folder itself if there is one
 RUN, else the folder that holds them all.
 
 Exit status: 0 all well, 1 no run has finished (report.json names those that have not), 2 an
@@ -26,7 +26,9 @@ DRAWN = 12  # regimes in one figure; more cannot be told apart
 
 
 def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[str, Any]:
-    """Write report.json and the figures of every run in and below `folders`; return the report.
+    """Write report.json, the page and the figures of every run in and below `folders`.
+
+    Returns the report.
 
     The returned dict is report.json's, with `folder` added: where it was
     written. Where no run has finished, it has no regimes and names them all.
@@ -57,7 +59,7 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
         else:
             runs.append(Run(os.path.relpath(path.parent, output), result, path.stat().st_mtime_ns))
     regimes, notes = pool_runs(runs)
-    entries, curves, courses = [], [], []
+    entries, laws, curves, courses = [], [], [], []
     measured = cache(lambda run: measured_in(read_history(os.path.normpath(output / run))))
     for label, regime in label_regimes(regimes):
         entry, law, more = describe(label, regime)
@@ -67,6 +69,7 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
             entry["alpha_over_training"] = []
             notes.append(f"{label}: alpha along training is left out: {error!r}")
         entries.append(entry)
+        laws.append(law)
         notes += more
         if entry["depths"]:
             curves.append((label, regime.usable(), law))
@@ -85,11 +88,26 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
         "notes": notes,
         "figures": {name: f"figures/{name}.png" for name in drawings},
     }
+    html = _page(report, laws, runs, output, folders)
+    report["page"] = "report.html" if html else None
     (output / "figures" if drawings else output).mkdir(parents=True, exist_ok=True)
     for name, png in drawings.items():
         write_whole(output / report["figures"][name], png)
+    if html:
+        write_whole(output / report["page"], html)
     write_json(output / "report.json", report)
     return report | {"folder": str(output)}
+
+
+def _page(report: dict, laws: list, runs: list, output: Path, folders: list) -> bytes | None:
+    """report.html; where it cannot be made, None and a note: the numbers must not wait for it."""
+    try:
+        from toydepth.page import gather, page  # Jinja2 and Plotly are slow to import
+
+        return page(report, laws, gather(report, runs, output, folders)).encode()
+    except Exception as error:
+        report["notes"].append(f"report.html is left out: {error!r}")
+        return None
 
 
 def _draw(curves: list, courses: list) -> dict[str, bytes]:
@@ -182,6 +200,8 @@ def print_report(report: dict[str, Any]) -> None:
             )
     lines += [f"unfinished: {job['folder']}: {job['reason']}" for job in report["unfinished"]]
     lines += [f"note: {note}" for note in report["notes"]]
+    if report["page"]:
+        lines.append(f"page: {Path(report['folder'], report['page'])}")
     lines.append(
         str(Path(report["folder"], report["figures"].get("loss_against_depth", "report.json")))
     )

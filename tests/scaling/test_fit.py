@@ -1,7 +1,5 @@
 """Fits of laws against published minima, SciPy's solvers and laws that are known."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import scipy.optimize
@@ -9,7 +7,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toydepth.scaling import Law, bootstrap, fit_law, profile_intervals, warnings
+from toydepth.scaling import Law, fit_law, profile_intervals, warnings
 from toydepth.scaling.fit import by_clusters
 
 FREE = Law({"width": None, "depth": None, "data": None})
@@ -325,19 +323,24 @@ def test_a_floor_of_zero_is_the_constrained_minimum():
         np.testing.assert_allclose(fit.values[:2], straight.values, rtol=1e-7)
         slopes = fit.model.jacobian(fit.solution.theta).T @ fit.model.residuals(fit.solution.theta)
         assert slopes[2] > 0  # the cost would rise with the floor
-        np.testing.assert_allclose(slopes[:2], 0, atol=1e-12)
+        np.testing.assert_allclose(slopes[:2], 0, atol=1e-7)
         assert fit.parameters["floor"].low == 0 and fit.parameters["floor"].high > 0
     assert seen >= 3
 
 
-def test_a_floor_of_zero_beside_other_terms(grid):
-    losses = (grid.losses - 1.7) * np.exp(0.01 * np.random.default_rng(4).normal(size=150))
+@pytest.mark.parametrize("seed", [0, 2])
+def test_a_floor_of_zero_beside_other_terms(grid, seed):
+    losses = grid.draw(seed) / grid.losses * (grid.losses - 1.7)
     fit = fit_law(FREE, grid.sizes, losses)
-    lower = [-np.inf] * 6 + [0.0]
+    assert fit.floor == 0
     start = np.append(fit.values[:6], 0.01)
-    found = scipy_fit(FREE, grid.sizes, losses, start, bounds=(lower, np.inf))
+    bounds = ([-np.inf] * 6 + [0.0], np.inf)
+    found = scipy_fit(FREE, grid.sizes, losses, start, bounds=bounds)
     assert fit.solution.cost <= found.cost * (1 + 1e-9)
-    assert fit.floor == pytest.approx(found.x[6], abs=1e-3)
+    assert scipy_fit(FREE, grid.sizes, losses, start).x[6] < 0
+    slopes = fit.model.jacobian(fit.solution.theta).T @ fit.model.residuals(fit.solution.theta)
+    assert slopes[6] > 0
+    np.testing.assert_allclose(slopes[:6], 0, atol=1e-9)
 
 
 def test_a_term_that_is_not_there(grid):

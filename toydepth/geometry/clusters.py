@@ -20,13 +20,15 @@ class Cluster:
 
     `trajectory` is their mean theta at each layer, in radians. `kept` is what is left of a step
     where it is least, from layer 1 to 3L/4, in units of the other cluster's step there (geometric
-    means over members): near 0 for tokens that stop, whether or not they move on later.
+    means over members): near 0 for tokens that stand still. `late` is the same, averaged over
+    the later middle, layers L/2 to 3L/4: whether they still do.
     """
 
     share: float
     members: Int[np.ndarray, "members"]
     trajectory: Float[np.ndarray, "layers"]
     kept: float
+    late: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +48,13 @@ class Clusters:
     silhouette: float
 
     @property
+    def kind(self) -> str | None:
+        """What the tokens of `early` do: "stop early", "pause", or None where that is not clear."""
+        if self.silhouette < CLEAR or self.early.kept > STOPPED:
+            return None
+        return "stop early" if self.early.late <= STOPPED else "pause"
+
+    @property
     def verdict(self) -> str:
         if self.silhouette < CLEAR:
             return (
@@ -55,12 +64,12 @@ class Clusters:
         if self.early.kept > STOPPED:
             return (
                 f"Two kinds of tokens, {self.even.share:.1%} and {self.early.share:.1%} "
-                f"(+- {self.share_stderr:.1%}), neither of which stops; silhouette "
+                f"(+- {self.share_stderr:.1%}), neither of which stands still; silhouette "
                 f"{self.silhouette:.2f}."
             )
         return (
             f"{self.even.share:.1%} of the tokens (+- {self.share_stderr:.1%}) move evenly, "
-            f"{self.early.share:.1%} stop early; silhouette {self.silhouette:.2f}."
+            f"{self.early.share:.1%} {self.kind}; silhouette {self.silhouette:.2f}."
         )
 
 
@@ -93,6 +102,7 @@ def clusters(trajectories: Float[np.ndarray, "tokens layers"], seed: int = 0) ->
     means = KMeans(2, n_init=10, random_state=seed).fit(logs)
     distances = np.linalg.norm(logs - means.cluster_centers_[means.labels_], axis=1)
     layers = theta.shape[1]
+    later = middle(layers, 0.5, 0.75) if layers > 2 else slice(None)
     inner = slice(1, middle(layers, 0.5, 0.75).stop) if layers > 2 else slice(None)
 
     centres = [logs[means.labels_ == label].mean(axis=0) for label in range(2)]
@@ -104,6 +114,7 @@ def clusters(trajectories: Float[np.ndarray, "tokens layers"], seed: int = 0) ->
             members=members[np.argsort(distances[members], kind="stable")],
             trajectory=theta[members].mean(axis=0),
             kept=float(np.exp(np.min((centres[label] - centres[1 - label])[inner]))),
+            late=float(np.exp(np.mean((centres[label] - centres[1 - label])[later]))),
         )
 
     early, even = sorted(map(cluster, range(2)), key=lambda found: found.kept)

@@ -10,7 +10,7 @@ from toydepth.probing.summary import Z
 from toydepth.scaling import fit_power_law
 from toydepth.tracking import write_json, write_whole
 
-KINDS = ("model", "student", "teacher")
+SHALLOWEST = 3  # layers; with fewer the middle is the first or the last
 
 
 class CompareError(ValueError):
@@ -18,7 +18,8 @@ class CompareError(ValueError):
 
 
 def compare(results: Sequence[str], output: Path) -> dict[str, Any]:
-    """Mean middle step against depth, fitted for each kind of network.
+    """Mean middle step against depth, fitted for each kind of network: models, the teachers of one
+    kind, the students of one kind of teacher, objective and temperature.
 
     Each result is a probe.json or a folder above some. Writes compare.json and the figures into
     `output` and returns what compare.json says. A model's step falls as depth^-1 in arXiv
@@ -27,28 +28,35 @@ def compare(results: Sequence[str], output: Path) -> dict[str, Any]:
 
     Raises CompareError for a file that is no probe.json, or none at all.
     """
-    points = [point for path in _files(results) for point in _points(path)]
-    found: dict[str, Any] = {"schema": 1, "groups": [], "figures": {}}
+    points, left_out = [], []
+    for path in _files(results):
+        for point in _points(path):
+            if point["depth"] >= SHALLOWEST and 0 < point["middle_step"] < math.inf:
+                points.append(point)
+            else:
+                left_out.append(
+                    f"{point['name']} ({path}): depth {point['depth']}, step "
+                    f"{point['middle_step']:.3g}"
+                )
+    if not points:
+        raise CompareError(f"no network of {SHALLOWEST} layers or more has a middle step")
+    found: dict[str, Any] = {"schema": 1, "groups": [], "left_out": left_out, "figures": {}}
     drawn = {}
-    for kind in KINDS:
-        ours = sorted(
-            (p for p in points if p["kind"] == kind), key=lambda p: (p["depth"], p["label"])
-        )
-        if not ours:
-            continue
-        group, law = _group(kind, ours)
+    for of in dict.fromkeys(point["of"] for point in points):
+        ours = sorted((p for p in points if p["of"] == of), key=lambda p: (p["depth"], p["name"]))
+        group, law = _group(of, ours)
         found["groups"].append(group)
-        drawn[kind] = _draw(ours, law)
+        drawn[of] = _draw(ours, law)
     output.mkdir(parents=True, exist_ok=True)
-    for kind, png in drawn.items():
-        name = f"middle_step_of_{kind}s.png"
+    for number, (of, png) in enumerate(drawn.items()):
+        name = f"middle_step_{number}.png"
         write_whole(output / name, png)
-        found["figures"][kind] = name
+        found["figures"][of] = name
     write_json(output / "compare.json", found)
     return found
 
 
-def _group(kind: str, points: list[dict[str, Any]]) -> tuple[dict[str, Any], Any]:
+def _group(of: str, points: list[dict[str, Any]]) -> tuple[dict[str, Any], Any]:
     law, reason = None, None
     try:
         law = fit_power_law([p["depth"] for p in points], [p["middle_step"] for p in points])
@@ -59,7 +67,7 @@ def _group(kind: str, points: list[dict[str, Any]]) -> tuple[dict[str, Any], Any
     if law is not None:
         names = ("value", "stderr", "low", "high")
         exponent = {name: getattr(law.alpha, name) for name in names}
-    return {"kind": kind, "points": points, "exponent": exponent, "reason": reason}, law
+    return {"of": of, "points": points, "exponent": exponent, "reason": reason}, law
 
 
 def _draw(points: list[dict[str, Any]], law) -> bytes:
@@ -96,20 +104,31 @@ def _points(path: Path) -> list[dict[str, Any]]:
         probe = json.loads(path.read_text(encoding="utf-8"))
         if probe["schema"] != 1:
             raise CompareError(f"{path} has schema {probe['schema']!r}; this toydepth reads 1")
-        points = [
-            {
-                "label": str(s["label"]),
-                "family": str(s["facts"].get("kind") or probe["name"]),
-                "kind": s["kind"],
-                "depth": int(s["depth"]),
-                "middle_step": float(s["middle_step"]["value"]),
-                "stderr": float(s["middle_step"]["stderr"]),
-                "probe": str(path),
-            }
-            for s in probe["subjects"]
-        ]
+        return [_point(probe["name"], s, path) for s in probe["subjects"]]
     except CompareError:
         raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CompareError(f"{path} is no probe.json of toydepth: {error!r}") from None
-    return [p for p in points if p["middle_step"] > 0 and math.isfinite(p["stderr"])]
+
+
+def _point(probe: str, subject: dict[str, Any], path: Path) -> dict[str, Any]:
+    """One network; `of` names those that it is compared with."""
+    facts, kind, depth = dict(subject["facts"]), str(subject["kind"]), int(subject["depth"])
+    if depth < 1 or kind not in ("model", "student", "teacher"):
+        raise ValueError(f"a {kind} of depth {depth}")
+    of = "models"
+    if kind != "model":
+        of = f"{kind}s, {facts.get('teacher')} teacher"
+    if kind == "student":
+        of += f", {facts.get('objective')}"
+        of += f", T = {facts['temperature']:g}" if "temperature" in facts else ""
+    step = subject["middle_step"]
+    return {
+        "name": str(subject["label"]),
+        "of": of,
+        "family": str(probe) if kind == "model" else of,
+        "depth": depth,
+        "middle_step": math.nan if step["value"] is None else float(step["value"]),
+        "stderr": 0.0 if step["stderr"] is None else float(step["stderr"]),
+        "probe": str(path),
+    }

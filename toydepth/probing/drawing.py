@@ -30,10 +30,11 @@ def draw_model(measured: Measured) -> dict[str, bytes]:
     drawn: dict[str, Any] = {"angles": _angles([subject], share=False)}
     if measured.kinds is not None:
         kinds = measured.kinds
+        other = kinds.found.kind or "the others"
         drawn["token_clusters"] = figures.trajectories(
             [
                 figures.Cluster(label, kind.scores, _spread_of(kind.theta), kind.share)
-                for label, kind in (("even", kinds.even), ("stops early", kinds.early))
+                for label, kind in (("move evenly", kinds.even), (other, kinds.early))
             ],
             np.arange(subject.depth),
             explained=tuple(kinds.found.explained),

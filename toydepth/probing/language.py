@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from toydepth.geometry import Clusters, Stream, clusters
+from toydepth.geometry import Clusters, Sample, Stream, clusters
 from toydepth.language import (
     LanguageError,
     LanguageModel,
@@ -89,18 +89,23 @@ def probe_model(probe: Probe, show: Callable[[int, str], None]) -> Measured:
             notes.append(error.allowed)
     stream = Stream(probe.sample, probe.seed, (probe.middle_start, probe.middle_stop))
     done = 0
-    for batch in _batches(lm, probe, probe.tokens, probe.batch_size):
-        names = list(zip(batch.ids.tolist(), batch.positions.tolist(), strict=True))
-        stream.add(batch.states, names)
-        if reader is not None and losses.tokens < probe.readout:
-            losses = losses.plus(reader(batch))
-        done += len(names)
-        show(done, "tokens")
-    subject = Subject("model", lm.name, {}, lm.layers, lm.width, stream.summary(), stream.sample())
+    try:
+        for batch in _batches(lm, probe, probe.tokens, probe.batch_size):
+            names = list(zip(batch.ids.tolist(), batch.positions.tolist(), strict=True))
+            stream.add(batch.states, names)
+            if reader is not None and losses.tokens < probe.readout:
+                losses = losses.plus(reader(batch))
+            done += len(names)
+            show(done, "tokens")
+    except ValueError as error:  # far in, a bad line or a broken stream; what was read counts
+        if not done:
+            raise
+        notes.append(f"the text ended after {done} tokens: {error}")
+    subject = Subject("model", lm.name, {}, lm.layers, lm.width, stream.summary())
     if losses is not None and losses.tokens == 0:
         losses = None
     try:
-        kinds = _kinds(lm, subject)
+        kinds = _kinds(lm, stream.sample())
     except (ValueError, ImportError) as error:
         kinds = None
         notes.append(f"no clusters of tokens: {error}")
@@ -118,13 +123,12 @@ def _batches(lm: LanguageModel, probe: Probe, tokens: int, batch_size: int):
     return hidden_states(lm, texts, length=probe.length, batch_size=batch_size, tokens=tokens)
 
 
-def _kinds(lm: LanguageModel, subject: Subject) -> TokenKinds:
+def _kinds(lm: LanguageModel, sample: Sample) -> TokenKinds:
     """Clusters of the sampled tokens, but for each piece's first.
 
     The first token is where attention goes that has nowhere else to go: it is unlike all others
     in every model, and would be one of the two clusters by itself.
     """
-    sample = subject.sample
     chosen = np.array([i for i, (_, position) in enumerate(sample.tokens) if position > 0], int)
     theta = sample.theta[chosen]
     found = clusters(theta)

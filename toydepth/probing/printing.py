@@ -11,7 +11,10 @@ SHOWN = 24  # networks in the table
 def print_probe(summary: dict[str, Any], paths: list[Path]) -> None:
     """Print the angles of each network, the clusters, the read-out, the trace, and the files."""
     page = Page()
-    page.line("angles in units of pi: 0 is aligned, 1/2 orthogonal; +- one standard error")
+    page.line(
+        "angles in units of pi: 0 is aligned, 1/2 orthogonal; +- one standard error, as if tokens "
+        "were independent"
+    )
     rows = []
     for s in summary["subjects"][:SHOWN]:
         theta = s["theta"]["mean"]
@@ -23,7 +26,7 @@ def print_probe(summary: dict[str, Any], paths: list[Path]) -> None:
                 _pair(s["middle_step"]),
                 f"{theta[-1]:.3g}",
                 _pair(s["updates"]),
-                s["updates"]["verdict"],
+                s["updates"]["verdict"].split(":")[0],
             ]
         )
     page.table(
@@ -37,8 +40,9 @@ def print_probe(summary: dict[str, Any], paths: list[Path]) -> None:
     if summary["clusters"]:
         clusters = summary["clusters"]
         page.line(f"tokens: {clusters['verdict']}")
-        for name in ("even", "early"):
-            page.line(f"  {name}: {' '.join(repr(word) for word in clusters[name]['examples'])}")
+        names = ("move evenly", clusters["early_tokens"] or "the others")
+        for name, kind in zip(names, ("even", "early"), strict=True):
+            page.line(f"  {name}: {' '.join(repr(word) for word in clusters[kind]['examples'])}")
     if summary["readout"]:
         loss, error = summary["readout"]["cross_entropy"], summary["readout"]["stderr"]
         after = len(loss) - 1
@@ -74,10 +78,10 @@ def print_comparison(found: dict[str, Any], output: Path) -> None:
     page = Page()
     for group in found["groups"]:
         rows = [
-            [p["label"], str(p["depth"]), f"{p['middle_step']:.4g} +- {p['stderr']:.1g}"]
+            [p["name"], str(p["depth"]), f"{p['middle_step']:.4g} +- {p['stderr']:.1g}"]
             for p in group["points"]
         ]
-        page.table(f"Middle step of {group['kind']}s, in units of pi", ["", "depth", "step"], rows)
+        page.table(f"Middle step of {group['of']}, in units of pi", ["", "depth", "step"], rows)
         exponent = group["exponent"]
         if exponent is None or exponent["low"] is None:
             value = "" if exponent is None else f"{exponent['value']:.2f}, "
@@ -85,8 +89,11 @@ def print_comparison(found: dict[str, Any], output: Path) -> None:
         else:
             page.line(
                 f"step ~ depth^-alpha: alpha {exponent['value']:.2f} "
-                f"({exponent['low']:.2f} to {exponent['high']:.2f}); language models: about 1"
+                f"({exponent['low']:.2f} to {exponent['high']:.2f})"
+                + ("; the paper's language models: about 1" if group["of"] == "models" else "")
             )
+    for words in found["left_out"]:
+        page.line(f"left out: {words}")
     for name in (*found["figures"].values(), "compare.json"):
         page.line(output / name)
 

@@ -1,6 +1,9 @@
 """One probe, from its settings to the files in its folder."""
 
 import time
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,30 +29,33 @@ def run(probe: Probe, folder: Path, cfg: dict[str, Any], *, brief: bool = False)
     Returns what probe.json says. Raises as `prepare` does, and OSError if writing fails.
     """
     start = time.monotonic()
-    summary, pngs = _measure_run(probe) if probe.run is not None else _measure_model(probe)
+    from toydepth.probing.printing import print_probe
+    from toydepth.probing.summary import flat
+
+    summary, draw = _measure_run(probe) if probe.run is not None else _measure_model(probe)
     summary = {"schema": 1, "status": "completed", "angles": "in units of pi", **summary}
     summary |= {"seconds": time.monotonic() - start, "versions": versions()}
+    write_json(folder / "probe.json", summary)  # what comes after it takes nothing away
+    pngs = draw()
     (folder / "figures").mkdir(parents=True, exist_ok=True)
-    figures = {name: f"figures/{name}.png" for name in pngs}
-    for name, png in pngs.items():
-        write_whole(folder / figures[name], png)
-    summary["figures"] = figures
+    summary["figures"] = {name: f"figures/{name}.png" for name in pngs}
+    paths = [folder / path for path in summary["figures"].values()]
+    for path, png in zip(paths, pngs.values(), strict=True):
+        write_whole(path, png)
     tracker = start_tracker(
         probe.tracker, folder, group="probe", name=f"probe {summary['name']}", config=cfg
     )
-    paths = [folder / path for path in figures.values()]
-    from toydepth.probing.summary import flat
-
     tracker.finish({"status": "completed"}, paths, flat(summary))
     write_json(folder / "probe.json", summary)
     if not brief:
-        from toydepth.probing.printing import print_probe
-
         print_probe(summary, [*paths, folder / "probe.json"])
     return summary
 
 
-def _measure_run(probe: Probe) -> tuple[dict[str, Any], dict[str, bytes]]:
+FINEWEB = "HuggingFaceFW/fineweb:sample-10BT"  # what null reads
+
+
+def _measure_run(probe: Probe) -> tuple[dict[str, Any], Callable[[], dict[str, bytes]]]:
     from toydepth.probing.drawing import draw_toy
     from toydepth.probing.summary import describe
     from toydepth.probing.toy import count, probe_run, read_run
@@ -59,15 +65,15 @@ def _measure_run(probe: Probe) -> tuple[dict[str, Any], dict[str, bytes]]:
         subjects, notes = probe_run(probe, e, lambda done, label: bar.update(done, label, None))
     summary = {
         "name": f"{e.teacher.kind} teacher, {e.objective.kind}",
-        "probed": {"run": probe.run},
+        "probed": {"run": probe.run, "settings": asdict(probe)},
         "subjects": [describe(subject) for subject in subjects],
         **dict.fromkeys(("clusters", "readout", "trace")),
         "notes": notes,
     }
-    return summary, draw_toy(subjects)
+    return summary, partial(draw_toy, subjects)
 
 
-def _measure_model(probe: Probe) -> tuple[dict[str, Any], dict[str, bytes]]:
+def _measure_model(probe: Probe) -> tuple[dict[str, Any], Callable[[], dict[str, bytes]]]:
     from toydepth.probing.drawing import draw_model
     from toydepth.probing.language import probe_model
     from toydepth.probing.summary import (
@@ -81,11 +87,16 @@ def _measure_model(probe: Probe) -> tuple[dict[str, Any], dict[str, bytes]]:
         measured = probe_model(probe, lambda done, label: bar.update(done, label, None))
     summary = {
         "name": measured.subject.label,
-        "probed": {"model": probe.model, "text": probe.text},
+        "probed": {
+            "model": probe.model,
+            "text": probe.text or FINEWEB,
+            "settings": asdict(probe),
+            "versions": versions("torch", "transformers"),
+        },
         "subjects": [describe(measured.subject)],
         "clusters": describe_kinds(measured.kinds),
         "readout": describe_losses(measured.losses),
         "trace": describe_trace(measured.trace),
         "notes": measured.notes,
     }
-    return summary, draw_model(measured)
+    return summary, partial(draw_model, measured)

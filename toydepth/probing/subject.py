@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from toydepth.geometry import Sample, Summary
+from toydepth.geometry import Summary
 
 
 class Subject(NamedTuple):
@@ -15,7 +15,6 @@ class Subject(NamedTuple):
       depth: its layers.
       width: of its state.
       summary: of all tokens.
-      sample: some tokens' trajectories.
     """
 
     kind: str
@@ -24,4 +23,3 @@ class Subject(NamedTuple):
     depth: int
     width: int
     summary: Summary
-    sample: Sample

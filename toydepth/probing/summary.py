@@ -1,5 +1,6 @@
 """What probe.json says."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -39,19 +40,24 @@ def describe(subject: Subject) -> dict[str, Any]:
 def updates(subject: Subject) -> dict[str, Any]:
     """The angle between neighbouring updates in units of pi, averaged over all layers, in words.
 
-    Its standard error is the mean of the layers', as if one token's layers erred together: at
-    most that.
+    Its standard error is the mean of the layers', as if one token's layers erred together.
     """
     angles = subject.summary.theta_updates
-    value = float(np.nanmean(angles.mean)) / np.pi
+    known = np.isfinite(angles.mean)
+    mean, error = (
+        x[known] if known.any() else np.array([np.nan]) for x in (angles.mean, angles.stderr)
+    )
+    value = float(mean.mean()) / np.pi
     return {
-        **_estimate(value, float(np.nanmean(angles.stderr)) / np.pi),
+        **_estimate(value, float(error.mean()) / np.pi),
         "verdict": verdict(value),
     }
 
 
 def verdict(angle: float) -> str:
     """What an angle between neighbouring updates, in units of pi, speaks for."""
+    if math.isnan(angle):
+        return "undefined: it does not move"
     if angle < ALIGNED:
         return "aligned: smooth dynamics"
     if ORTHOGONAL[0] <= angle <= ORTHOGONAL[1]:
@@ -75,6 +81,7 @@ def describe_kinds(kinds: TokenKinds | None) -> dict[str, Any] | None:
         },
         "explained_variance": found.explained,
         "silhouette": found.silhouette,
+        "early_tokens": found.kind,
         "verdict": found.verdict,
         "first_tokens": "left out: attention ends there, and they are unlike all others",
     }

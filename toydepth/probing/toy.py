@@ -1,6 +1,7 @@
 """The hidden states of a run: its teachers, and every rung that it trained."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +18,16 @@ from toydepth.config import Experiment
 from toydepth.geometry import Stream
 from toydepth.probe_config import Probe
 from toydepth.probing.subject import Subject
-from toydepth.rung_weights import load_rung
+from toydepth.rung_weights import load_rung, rung_file
 from toydepth.settings import SettingError
 from toydepth.toy import Problem, Purpose, depth_problem, hidden_states, new_student
-
-SHALLOW = 2  # layers below which there are no neighbouring updates
 
 
 def read_run(folder: str) -> Experiment:
     """The experiment of a run folder.
 
     Raises:
-      SettingError: if train has not left it, or has not finished a rung there.
+      SettingError: if train has not left it, or the weights of a rung cannot be read.
     """
     path = Path(folder)
     try:
@@ -39,12 +38,17 @@ def read_run(folder: str) -> Experiment:
         raise SettingError("run", folder, words) from None
     except (OSError, OmegaConfBaseException, ValueError, AttributeError) as error:
         raise SettingError("run", folder, f"it holds no run of toydepth.train: {error}") from None
-    for depth in e.student.depth:
+    for depth in _kept(path, e):
         try:
             load_rung(path, depth, depth_problem(e).start(depth))
         except ValueError as error:
             raise SettingError("run", folder, str(error)) from None
     return e
+
+
+def _kept(folder: Path, e: Experiment) -> list[int]:
+    """The depths whose weights are there."""
+    return [depth for depth in sorted(e.student.depth) if rung_file(folder, depth).is_file()]
 
 
 def probe_run(
@@ -55,27 +59,31 @@ def probe_run(
     `show` is told how many networks are done.
     """
     problem, folder = depth_problem(e), Path(probe.run)
-    x = _inputs(problem, e, probe.tokens)
-    found, notes = [], []
+    kept, inputs = _kept(folder, e), _inputs(problem, e, probe.tokens)
+    found: list[Subject] = []
+    notes = [
+        f"student of depth {depth}: it has no trained weights, since it diverged or the run has "
+        "not come so far"
+        for depth in sorted(set(e.student.depth) - set(kept))
+    ]
+    done = 0
 
-    def add(kind: str, label: str, facts: dict[str, Any], depth: int, states) -> None:
-        states = np.asarray(states)
-        if depth < SHALLOW:
-            notes.append(f"{label}: one layer has no neighbouring updates")
-        elif not np.isfinite(states).all():
-            notes.append(f"{label}: it diverged and is left out")
-        else:
-            stream = Stream(probe.sample, probe.seed, (probe.middle_start, probe.middle_stop))
-            stream.add(states)
-            width = e.student.width
-            found.append(
-                Subject(kind, label, facts, depth, width, stream.summary(), stream.sample())
-            )
-        show(len(found) + len(notes), label)
+    def add(kind: str, label: str, facts: dict[str, Any], depth: int, states_of) -> None:
+        nonlocal done
+        done += 1
+        try:
+            stream = Stream(1, probe.seed, (probe.middle_start, probe.middle_stop))
+            for x in inputs:  # all of a deep teacher's states at once would take much memory
+                stream.add(np.asarray(states_of(x)))
+            summary = stream.summary()
+            found.append(Subject(kind, label, facts, depth, e.student.width, summary))
+        except ValueError as error:  # it diverged, is one layer, or has no middle
+            notes.append(f"{label} is left out: {error}")
+        show(done, label)
 
     def name(kind: str, depth: int, replica: int, condition: int = 0) -> tuple[str, dict]:
         seed = e.teacher.seed + replica
-        facts = {"depth": depth, "teacher_seed": seed}
+        facts = {"teacher": e.teacher.kind, "objective": e.objective.kind, "teacher_seed": seed}
         label = f"{kind} of depth {depth}"
         if e.replicas > 1:
             label += f", teacher seed {seed}"
@@ -85,26 +93,24 @@ def probe_run(
                 label += f", T = {problem.labels[condition]:g}"
         return label, facts
 
-    forward = jax.jit(hidden_states, static_argnums=2)
+    forward = jax.jit(partial(hidden_states, depth=e.teacher.depth))
     for replica in range(e.replicas):
         teacher = problem.teacher(e.teacher.seed + replica)
         label, facts = name(f"{e.teacher.kind} teacher", e.teacher.depth, replica)
-        facts |= {"kind": e.teacher.kind}
-        states = forward(teacher.layers, x, e.teacher.depth)
-        add("teacher", label, facts, e.teacher.depth, states)
-    for depth in sorted(e.student.depth):
+        add("teacher", label, facts, e.teacher.depth, partial(forward, teacher.layers))
+    for depth in kept:
         weights = load_rung(folder, depth, problem.start(depth))
         student = new_student(e, depth)
         graph = nnx.graphdef(student)
 
         @jax.jit
-        def states_of(params, graph=graph):
+        def states_of(params, x, graph=graph):
             return nnx.merge(graph, params).hidden_states(x)
 
         for replica, condition in np.ndindex(e.replicas, len(problem.labels)):
             params = jax.tree.map(lambda w, at=(replica, condition): w[at], weights)
             label, facts = name("student", depth, replica, condition)
-            add("student", label, facts, depth, states_of(params))
+            add("student", label, facts, depth, partial(states_of, params))
     return found, notes
 
 
@@ -113,9 +119,8 @@ def count(e: Experiment) -> int:
     return e.replicas * (1 + len(e.student.depth) * len(depth_problem(e).labels))
 
 
-def _inputs(problem: Problem, e: Experiment, most: int) -> Float[Array, "inputs width"]:
-    """The first inputs of the test stream."""
-    rows = jnp.arange(e.train.batch_size)
-    batches = min(-(-most // e.train.batch_size), e.train.test_batches)
-    key = problem.key(Purpose.TEST)
-    return jnp.concatenate([problem.inputs(key, step, rows) for step in range(batches)])[:most]
+def _inputs(problem: Problem, e: Experiment, most: int) -> list[Float[Array, "inputs width"]]:
+    """The batches of the test stream, up to `most` inputs."""
+    size, key = e.train.batch_size, problem.key(Purpose.TEST)
+    sizes = [min(size, most - start) for start in range(0, most, size)][: e.train.test_batches]
+    return [problem.inputs(key, i, jnp.arange(rows)) for i, rows in enumerate(sizes)]

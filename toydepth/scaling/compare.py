@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from toydepth.scaling.fit import LawFit, by_clusters
 from toydepth.scaling.points import number_labels
-from toydepth.scaling.solve import minimise
+from toydepth.scaling.solve import SAME, minimise
 
 REJECTED = 1e-3  # p below it, and with BIC, rejects the fixed exponents
 FEW = 10  # degrees of freedom below which a test has hardly any power
@@ -91,7 +91,9 @@ def compare(fixed: LawFit, free: LawFit, clusters: Sequence[Hashable] | None = N
     p_value = float(fdtrc(extra, free.degrees_of_freedom, f))
     aic = bic = None
     if free.huber is None:
-        fit_gain = 0.0 if gain <= exact else count * np.log(before / max(after, 1e-300))
+        fit_gain = 0.0
+        if gain > exact:
+            fit_gain = count * (np.log(before) - np.log(max(after, 1e-300)))
         aic = float(fit_gain - 2 * extra)
         bic = float(fit_gain - np.log(count) * extra)
     clustered = None if clusters is None else _clustered_p_value(fixed, free, clusters)
@@ -119,6 +121,9 @@ def _verdict(
 ) -> tuple[str, str]:
     """The verdict, and a reason where the numbers do not give it."""
     tested = fixed.law.exponents
+    exact = 1e-20 * len(free.residuals)
+    if free.solution.cost > fixed.solution.cost * (1 + SAME) + exact:
+        return "cannot tell", "the free exponents found no minimum as low: more starts may"
     for variable in free.law.free:
         exponent = free.parameters[f"exponent_{variable}"]
         if tested[variable] is None:

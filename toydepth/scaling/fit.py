@@ -132,7 +132,8 @@ def fit_law(
         groups: one label per point, e.g. the teacher seed: each group's losses are the law
             times a factor of its own. Coefficients and floor are those of the geometric mean.
         huber: the log residual at which the loss turns from squared to linear (Hoffmann et
-            al. 2022 take 1e-3); None for squares.
+            al. 2022 take 1e-3), counted in standard errors where `stderr` is given; None for
+            squares.
         starts: draws of the free exponents from which the minimum is sought.
         seed: of those draws.
 

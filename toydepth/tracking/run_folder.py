@@ -120,10 +120,13 @@ def write_json(path: str | Path, obj: Any) -> None:
     write_whole(path, (_dumps(obj, indent=2) + "\n").encode())
 
 
-def versions() -> dict[str, str | None]:
-    """Versions of Python, of toydepth and of what it computes with; null if not installed."""
+def versions(*more: str) -> dict[str, str | None]:
+    """Versions of Python, of toydepth, of what it computes with, and of `more` packages.
+
+    null for what is not installed.
+    """
     found: dict[str, str | None] = {"python": platform.python_version()}
-    for name in ("toydepth", "jax", "flax", "optax", "orbax-checkpoint", "numpy", "scipy"):
+    for name in ("toydepth", "jax", "flax", "optax", "orbax-checkpoint", "numpy", "scipy", *more):
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
