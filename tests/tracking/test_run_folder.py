@@ -95,5 +95,6 @@ def test_what_json_cannot_hold_leaves_the_old_file(tmp_path):
 
 def test_versions_name_what_a_result_depends_on():
     found = versions()
-    assert {"python", "toydepth", "jax", "flax", "optax", "orbax-checkpoint", "numpy"} == set(found)
+    names = {"python", "toydepth", "jax", "flax", "optax", "orbax-checkpoint", "numpy", "scipy"}
+    assert names == set(found) and versions("no-such-package")["no-such-package"] is None
     assert found["numpy"] == np.__version__
