@@ -237,8 +237,11 @@ def test_a_job_that_fails_leaves_the_others(studies, monkeypatch, tmp_path, caps
     assert [(folder / n / "law.json").is_file() for n in "012"] == [True, False, True]
     assert "Traceback" in (folder / "1" / "error.txt").read_text()
     first, line, last = capsys.readouterr().err.splitlines()
-    assert first == f"toydepth.law: job 0: fitted -> {folder / '0'}" and "job 2: fitted" in last
-    assert line.endswith("1 failed: ArithmeticError: no minimum (more in error.txt)")
+    place = r"toydepth.law: 1 of 3 jobs, about \d+:\d\d left \| job 0: fitted -> "
+    assert re.fullmatch(place + re.escape(str(folder / "0")), first)
+    failure = "job 1: failed: ArithmeticError: no minimum (more in error.txt)"
+    assert line.endswith(f"| {failure} -> {folder / '1'}")
+    assert last == f"toydepth.law: 3 of 3 jobs | job 2: fitted -> {folder / '2'}"
     command = cli.read_command(train.VERB, ["-m", "resume=true"])
     assert resume.resolve(command) == command
 

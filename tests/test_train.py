@@ -81,7 +81,9 @@ def test_a_multirun_gathers_its_jobs_and_names_the_one_that_diverged(command, tm
     assert all(r["depths"] == [2, 3, 6] and r["alpha"] for r in report["regimes"])
     assert report["unfinished"] == []
     assert "loss_against_depth.png" in done.stdout and "95 % interval" in done.stdout
-    assert done.stderr.count("job ") == 6
+    ends = [line for line in done.stderr.splitlines() if "| job " in line]
+    assert [f"toydepth.train: {n} of 6 jobs" in ends[n - 1] for n in range(1, 7)] == [True] * 6
+    assert ["left |" in line for line in ends] == [True] * 5 + [False]
 
     # A job is spoiled, and the sweep's own command with resume=true mends it alone.
     spoiled = tmp_path / "sweep" / "3" / "result.json"
@@ -93,6 +95,8 @@ def test_a_multirun_gathers_its_jobs_and_names_the_one_that_diverged(command, tm
     assert numbers(result(spoiled.parent)) == before
     assert (tmp_path / "sweep" / "0" / "result.json").stat().st_mtime_ns == kept
     assert again.stderr.count("completed already") == 5
+    assert "toydepth.train: 5 of 6 jobs | job 0: is completed already" in again.stderr
+    assert "toydepth.train: 6 of 6 jobs | job 3: " in again.stderr
 
     # The same jobs by way of the report, and one of them gone.
     spoiled.unlink()

@@ -6,6 +6,7 @@ writes the answer into the folder and returns it, and `sentence(answer)` for a s
 """
 
 import sys
+import time
 import traceback
 from functools import partial
 from importlib import import_module
@@ -16,6 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 from toydepth import cli
 from toydepth.folder import claim
 from toydepth.settings import reason
+from toydepth.standing import Standing
 from toydepth.verb import Verb, help_text
 
 # A folder without any of these is free, even if a job was once interrupted there.
@@ -54,6 +56,8 @@ def main(verb: Verb, usage: str, room: str, answer: str) -> None:
         cli.fail(verb.name, error)
     except KeyboardInterrupt:
         cli.fail(verb.name, "interrupted", 130)
+    if command.multirun:
+        task = partial(task, standing=Standing(command.job_folders, answer, time.time()))
     try:
         cli.launch(verb, task, command)
     except KeyboardInterrupt:
@@ -65,7 +69,7 @@ def main(verb: Verb, usage: str, room: str, answer: str) -> None:
     sys.exit(0 if all(ended) else 1)
 
 
-def job(cfg: DictConfig, *, verb: Verb, room: str) -> None:
+def job(cfg: DictConfig, *, verb: Verb, room: str, standing: Standing | None = None) -> None:
     """One job, as Hydra calls it. It does not raise: a failed job must not end a sweep."""
     from hydra.core.hydra_config import HydraConfig
 
@@ -73,12 +77,13 @@ def job(cfg: DictConfig, *, verb: Verb, room: str) -> None:
     folder = Path(hydra.runtime.output_dir)
     (folder / "error.txt").unlink(missing_ok=True)  # of an earlier try
     plain = OmegaConf.to_container(cfg, resolve=True)
-    several = str(hydra.mode) != "RunMode.RUN"
     try:
-        found = import_module(room).run(verb.read(plain), folder, plain, brief=several)
-        if several:
-            words = import_module(room).sentence(found)
-            cli.say(verb.name, f"job {hydra.job.num}: {words} -> {folder}")
+        found = import_module(room).run(verb.read(plain), folder, plain, brief=standing is not None)
+        words = import_module(room).sentence(found)
     except Exception as error:
-        cli.say(verb.name, f"{folder} failed: {reason(error)} (more in error.txt)")
         (folder / "error.txt").write_text(traceback.format_exc())
+        words = f"failed: {reason(error)} (more in error.txt)"
+        if standing is None:
+            cli.say(verb.name, f"{folder} {words}")
+    if standing is not None:
+        cli.say(verb.name, f"{standing.words()} | job {hydra.job.num}: {words} -> {folder}")

@@ -10,6 +10,7 @@ Exit status: 0 all well, 1 a job failed, 2 a setting is not allowed (nothing was
 """
 
 import sys
+import time
 import traceback
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from toydepth import cli, config, resume
 from toydepth.config import Experiment
 from toydepth.folder import claim
 from toydepth.settings import SettingError, reason
+from toydepth.standing import Standing
 from toydepth.verb import Verb, help_text
 
 VERB = Verb("train", Experiment, config.experiment)
@@ -43,14 +45,20 @@ def main() -> None:
         command = claim(command)
     except SettingError as error:
         cli.fail(VERB.name, error)
+    task = job
+    if command.multirun:
+        jobs = zip(command.job_folders, command.jobs, strict=True)
+        ahead = [folder for folder, e in jobs if not resume.finished(folder, e)]
+        before = len(command.jobs) - len(ahead)
+        task = partial(job, standing=Standing(ahead, "result.json", time.time(), before))
     try:
-        cli.launch(VERB, job, command)
+        cli.launch(VERB, task, command)
     except KeyboardInterrupt:
         cli.fail(VERB.name, "interrupted; the same command with resume=true goes on", 130)
     sys.exit(exit_status(command))
 
 
-def job(cfg: DictConfig) -> None:
+def job(cfg: DictConfig, standing: Standing | None = None) -> None:
     """One job, as Hydra calls it. It does not raise: a failed job must not end a sweep."""
     from hydra.core.hydra_config import HydraConfig
 
@@ -61,21 +69,29 @@ def job(cfg: DictConfig) -> None:
     folder = Path(hydra.runtime.output_dir)
     plain = OmegaConf.to_container(cfg, resolve=True)
     e = config.experiment(plain)
+
+    def ended(words: str) -> None:
+        """One line on a job's end; in a sweep, with its place there."""
+        if standing is None:
+            say(f"{folder} {words}")
+        else:
+            say(f"{standing.words()} | job {hydra.job.num}: {words} -> {folder}")
+
     known = resume.finished(folder, e)
     if known:
-        say(f"{folder}: {known['status']} already")
+        ended(f"is {known['status']} already")
         return
     extra = {"experiment": hydra.runtime.choices.get("experiment"), "versions": versions()}
     try:
         result = run(e, folder, plain, extra)
     except Exception as error:
         failed = {"status": "failed", "error": reason(error), "rungs": [], "alpha": None}
-        say(f"{folder} failed: {failed['error']} (more in error.txt)")
         (folder / "error.txt").write_text(traceback.format_exc())
         write_json(folder / "result.json", describe(e) | failed | extra)
+        ended(f"failed: {failed['error']} (more in error.txt)")
         return
-    if str(hydra.mode) != "RunMode.RUN":
-        say(f"job {hydra.job.num}: {sentence(result)} -> {folder}")
+    if standing is not None:
+        ended(sentence(result))
         return
     from toydepth.report import build_report, print_report
 
@@ -87,7 +103,7 @@ def job(cfg: DictConfig) -> None:
 
 def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
     """Trains one ladder in its folder, from its last checkpoint if it has one."""
-    from toydepth import summary
+    from toydepth import summary, tracked
     from toydepth.engine import (
         Checkpoints,
         Progress,
@@ -99,7 +115,7 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
     from toydepth.engine import run as train
     from toydepth.rung_weights import save_rung
     from toydepth.toy import depth_problem
-    from toydepth.tracking import History, progress, start_tracker, write_json
+    from toydepth.tracking import History, progress, read_history, start_tracker, write_json
 
     prepare_devices(e.parallel.devices)
     compiled = compile_seconds()
@@ -114,8 +130,8 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
             tracker = start_tracker(
                 e.tracker,
                 folder,
-                group=f"{e.teacher.kind}-{e.objective.kind}",
-                name=describe_run(e),
+                group=tracked.group(e),
+                name=tracked.name(e),
                 config=cfg,
                 resumed=known is not None,
                 replicas=e.replicas,
@@ -134,8 +150,9 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
                     show=bar.update,
                     keep=partial(save_rung, folder),
                 )
-            except BaseException:
-                tracker.finish({"status": "failed"}, [])
+            except BaseException as error:
+                status = "failed" if isinstance(error, Exception) else "stopped"
+                tracker.finish({"status": status, "error": reason(error)})
                 raise
     answer = summary.result(e, at.rungs) | {
         "seconds": at.seconds,
@@ -147,13 +164,12 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
     say(
         f"trained for {at.seconds:.0f} s; this start compiled for {answer['compile_seconds']:.0f} s"
     )
-    tracker.finish(answer, [])
+    if e.tracker.kind != "none":
+        if e.tracker.artifact:
+            tracked.draw(folder)
+        files = tracked.files(folder) if e.tracker.artifact else []
+        tracker.finish(answer, tracked.course(answer, read_history(folder)), files)
     return answer
-
-
-def describe_run(e: Experiment) -> str:
-    """What W&B calls the run."""
-    return f"{e.teacher.kind} {e.objective.kind} depth {'-'.join(map(str, e.student.depth))}"
 
 
 def check_devices(jobs: list[Experiment]) -> None:

@@ -397,8 +397,8 @@ def test_a_sweep_of_laws_as_a_command(command, tmp_path):
     ended = command(*words, verb="law")
     assert ended.returncode == 0, ended.stderr
     laws = [json.loads((tmp_path / "out" / job / "law.json").read_text()) for job in "01"]
-    lines = [line for line in ended.stderr.splitlines() if line.startswith("toydepth.law: job")]
-    assert [line.split(":")[1] for line in lines] == [" job 0", " job 1"]
+    lines = [line for line in ended.stderr.splitlines() if line.startswith("toydepth.law: ")]
+    assert ["1 of 2 jobs" in lines[0], "2 of 2 jobs | job 1: " in lines[1]] == [True, True]
     assert [len(found["law"]["exponents"]) for found in laws] == [3, 3]
     assert laws[0]["comparison"]["p_value"] == pytest.approx(laws[1]["comparison"]["p_value"])
     ended = command(path, "data.exclude_highest=-1", verb="law")
