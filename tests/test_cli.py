@@ -202,3 +202,10 @@ def test_asking_hydra_to_show_something(monkeypatch, capsys):
     with pytest.raises(SystemExit) as end:
         read_command(["--version"])
     assert end.value.code == 0 and capsys.readouterr().out.startswith("toydepth ")
+
+
+def test_a_configuration_from_before_a_setting_existed_has_its_default():
+    """What a run left behind is still read, and resumed, after the schema has grown."""
+    assert config.experiment({"teacher": {"kind": "shared"}}) == config.experiment({})
+    with pytest.raises(SettingError, match="seed=null is not allowed"):
+        config.experiment({"seed": None})

@@ -172,7 +172,7 @@ def study(cfg: Mapping[str, Any]) -> Study:
     """Checks a composed configuration, plain nested data, and freezes it.
 
     Raises:
-      SettingError: for the first setting that is unknown, missing or not allowed.
+      SettingError: for the first setting that is unknown or not allowed.
     """
     checked = read_schema(Study, cfg)
     if checked.data.source == "table" and checked.data.path is None:

@@ -91,7 +91,7 @@ def probe(cfg: Mapping[str, Any]) -> Probe:
     """Checks a composed configuration, plain nested data, and freezes it.
 
     Raises:
-      SettingError: for the first setting that is unknown, missing or not allowed.
+      SettingError: for the first setting that is unknown or not allowed.
     """
     checked = read_schema(Probe, cfg)
     if (checked.run is None) == (checked.model is None):

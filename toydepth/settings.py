@@ -144,10 +144,11 @@ def defaults(schema: type) -> dict[str, Any]:
 def read_schema(schema: type, cfg: Any, prefix: str = "") -> Any:
     """Checks a composed configuration, plain nested data, and freezes it as `schema`.
 
-    `prefix` is the dotted name of where `cfg` stands, for messages.
+    `prefix` is the dotted name of where `cfg` stands, for messages. A setting that is missing has
+    its default: a run keeps its configuration longer than the schema stays as it is.
 
     Raises:
-      SettingError: for the first setting that is unknown, missing or not allowed.
+      SettingError: for the first setting that is unknown or not allowed.
     """
     known = {f.name: f for f in fields(schema)}
     if not isinstance(cfg, Mapping):
@@ -157,10 +158,11 @@ def read_schema(schema: type, cfg: Any, prefix: str = "") -> Any:
             raise SettingError(f"{prefix}{name}", cfg[name], unknown(known))
     values = {}
     for name, f in known.items():
-        value, where = cfg.get(name), f"{prefix}{name}"
+        where = f"{prefix}{name}"
         if is_dataclass(f.type):
-            values[name] = read_schema(f.type, value, f"{where}.")
+            values[name] = read_schema(f.type, cfg.get(name, {}), f"{where}.")
             continue
+        value = cfg.get(name, f.default)
         check: Check = f.metadata["check"]
         try:
             values[name] = check.read(value)
