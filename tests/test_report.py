@@ -111,7 +111,8 @@ def test_command_on_one_run(tmp_path):
         assert (tmp_path / "run" / figure).read_bytes().startswith(b"\x89PNG")
     assert sorted(report["figures"]) == ["local_alpha", "loss_against_depth"]
     files = {path.name for path in (tmp_path / "run").rglob("*") if path.is_file()}
-    assert files == {"result.json", "report.json", "loss_against_depth.png", "local_alpha.png"}
+    drawn = {"loss_against_depth.png", "local_alpha.png"}
+    assert files == {"result.json", "report.json", "report.html"} | drawn
 
 
 def test_multirun_of_one_depth_per_job_is_one_ladder(tmp_path):

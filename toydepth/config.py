@@ -130,6 +130,9 @@ class Tracker:
     kind: str = setting("wandb", choice("wandb", "none"), "where numbers go besides the run folder")
     project: str | None = setting(None, optional(text()), "W&B project; null takes W&B's own")
     entity: str | None = setting(None, optional(text()), "W&B entity; null takes W&B's own")
+    artifact: bool = setting(
+        False, flag(), "keep result.json and the figures as an artifact of the W&B run"
+    )
 
 
 @dataclass(frozen=True)
@@ -167,7 +170,7 @@ def experiment(cfg: Mapping[str, Any]) -> Experiment:
     """Checks a composed configuration, plain nested data, and freezes it.
 
     Raises:
-      SettingError: for the first setting that is unknown, missing or not allowed.
+      SettingError: for the first setting that is unknown or not allowed.
     """
     checked = read_schema(Experiment, cfg)
     _check_together(checked)

@@ -1,5 +1,6 @@
 """The tracker that the settings ask for."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,9 @@ from typing import Any
 from toydepth import config as settings
 from toydepth.settings import reason
 from toydepth.tracking.wandb_tracker import NoTracker, Tracker, start_wandb
+
+RUN_ID = "wandb_run_id"  # the file of a run folder that holds it
+_taken: dict[str, Path] = {}  # the folder that took each WANDB_RUN_ID in this process
 
 
 def start_tracker(
@@ -19,10 +23,20 @@ def start_tracker(
     resumed: bool = False,
     replicas: int = 1,
 ) -> Tracker:
-    """W&B or nothing. The run's W&B id is kept in its folder; a resumed run goes on with it."""
+    """W&B or nothing. The run's W&B id is kept in its folder; what is resumed goes on with it.
+
+    `WANDB_RUN_ID`, which `wandb agent` sets, names the run whatever the folder says.
+    """
     if tracker.kind == "none":
         return NoTracker()
-    note = folder / "wandb_run_id"
+    note = folder / RUN_ID
+    run_id = os.environ.get("WANDB_RUN_ID")
+    if run_id and _taken.setdefault(run_id, folder) != folder:
+        words = f"WANDB_RUN_ID={run_id} is one run, and a job before this one has taken it"
+        print(f"W&B is not used, the run folder has all: {words}", file=sys.stderr)
+        return NoTracker()
+    if not run_id and note.is_file():  # also of a start that left no checkpoint, or of a sync
+        run_id, resumed = note.read_text(), True
     try:
         started = start_wandb(
             folder,
@@ -31,12 +45,12 @@ def start_tracker(
             group=group,
             name=name,
             config=config,
-            run_id=note.read_text() if resumed and note.is_file() else None,
+            run_id=run_id or None,
             resume=resumed,
             replicas=replicas,
         )
+        note.write_text(started.run_id)
     except Exception as error:
         print(f"W&B cannot be used, the run folder has all: {reason(error)}", file=sys.stderr)
         return NoTracker()
-    note.write_text(started.run_id)
     return started

@@ -1,20 +1,19 @@
 """Weights & Biases as a mirror of `history.jsonl`: every record once, then the result.
 
 Nothing here may hold up an experiment: no prompts, no endless waits. Without a key, or when
-the server cannot be reached, the run is written to disk and `wandb sync` uploads it later.
+the server cannot be reached, the run is written to disk; `python -m toydepth.sync` uploads it.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import sys
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toydepth.settings import reason
+from toydepth.tracking import wandb_lines
 from toydepth.tracking.run_folder import read_history
 
 if TYPE_CHECKING:  # W&B takes a second to import: only runs that use it pay
@@ -36,10 +35,10 @@ class Tracker(Protocol):
     def finish(
         self,
         result: dict[str, Any],
-        figures: Sequence[Path],
-        numbers: Mapping[str, float] | None = None,
+        course: Sequence[dict[str, Any]] = (),
+        files: Sequence[Path] = (),
     ) -> None:
-        """Send the result, the figures (PNG files) and numbers for the summary; close the run."""
+        """Send the result, alpha along training, and the files of an artifact; close the run."""
 
 
 class NoTracker:
@@ -52,8 +51,8 @@ class NoTracker:
     def finish(
         self,
         result: dict[str, Any],
-        figures: Sequence[Path],
-        numbers: Mapping[str, float] | None = None,
+        course: Sequence[dict[str, Any]] = (),
+        files: Sequence[Path] = (),
     ) -> None: ...
 
 
@@ -73,16 +72,17 @@ def start_wandb(
     """Start a W&B run, or go on with one, and say in one line where it can be seen.
 
     The mode is `WANDB_MODE` if set, else online if a key is at hand (`WANDB_API_KEY` or a netrc
-    entry), else offline. Files go to `WANDB_DIR` if set, else into `folder`.
+    entry), else offline. Files go to `WANDB_DIR` if set, else into `folder`. A run of `wandb agent`
+    has the id, the project and the entity that its sweep gave it, whatever is said here.
 
     Args:
         folder: the run folder.
-        project: null for `WANDB_PROJECT`, or else "toydepth".
-        entity: null for `WANDB_ENTITY`, or else the account's default.
-        group: runs with the same group are shown together.
-        name: what the run is called; null for W&B's choice.
+        project: null for W&B's own (`WANDB_PROJECT`, or its settings file), or else "toydepth".
+        entity: null for W&B's own (`WANDB_ENTITY`, ...), or else the account's default.
+        group: runs with the same group are shown together, unless `WANDB_RUN_GROUP` is set.
+        name: what the run is called, unless `WANDB_NAME` is set; null for W&B's choice.
         config: the resolved configuration.
-        run_id: the id of the run to go on with; null for a new one.
+        run_id: the id of the run; null for `WANDB_RUN_ID`, or else a new one.
         resume: send what `folder`'s history already holds, except for what the server has. So
             each record arrives once, however the run was stopped. Cut the history back
             (`History.open(folder, keep)`) before.
@@ -99,10 +99,10 @@ def start_wandb(
         # W&B's own telemetry would look up its server even for an offline run.
         os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
     options: dict[str, Any] = dict(
-        project=project or os.environ.get("WANDB_PROJECT") or "toydepth",
+        project=project_name(project),
         entity=entity,
-        group=group,
-        name=name,
+        group=None if os.environ.get("WANDB_RUN_GROUP") else group,
+        name=None if os.environ.get("WANDB_NAME") else name,
         config=config,
         id=run_id,
         dir=None if os.environ.get("WANDB_DIR") else str(folder),
@@ -121,39 +121,66 @@ def start_wandb(
         first = f"{type(error).__name__}: {error}".partition("\n")[0]
         print(f"W&B cannot be used online, going on offline: {first}", file=sys.stderr)
         run = wandb.init(mode="offline", **options)
+    keep_config(run, config)
 
     if run.url:
         print(f"W&B: {run.url}", file=sys.stderr)
     elif not run.disabled:
-        print(f"W&B is offline; to upload: wandb sync {Path(run.dir).parent}", file=sys.stderr)
+        words = f"W&B is offline; to upload: python -m toydepth.sync {folder}"
+        print(f"{words} (or wandb sync {Path(run.dir).parent})", file=sys.stderr)
     tracker = WandbTracker(run, axis, replicas)
     for record in read_history(folder) if resume else []:
         tracker.log(record)
     return tracker
 
 
+def project_name(project: str | None) -> str:
+    """The project: the one that was asked for, or W&B's own, or "toydepth"."""
+    import wandb
+
+    return project or wandb.setup(wandb.Settings(silent=True)).settings.project or "toydepth"
+
+
+def keep_config(run: wandb.Run, config: dict[str, Any]) -> None:
+    """Keeps the settings of a group that a sweep has as one of its parameters.
+
+    W&B locks a sweep's parameters: with `teacher` among them, the configuration's `teacher` is the
+    chosen word. The settings of that group are then kept by their dotted names.
+    """
+    for group, settings in config.items():
+        if isinstance(settings, dict) and not isinstance(run.config.get(group, settings), dict):
+            run.config.update({f"{group}.{name}": value for name, value in settings.items()})
+
+
 class WandbTracker:
-    """An open W&B run. Metrics are called `train/depth_12/loss`, and drawn over total steps."""
+    """An open W&B run. Metrics are called `train/depth_12/loss`."""
 
     def __init__(self, run: wandb.Run, axis: str, replicas: int):
         self.run_id: str | None = run.id
         self._run = run
         self._axis = axis
         self._replicas = replicas
-        self._seen = 0
+        self._lines = 0
+        self._clock: dict[str, Any] = {}
         self._broken = False
-        # The server's summary of a resumed run tells how far the history had got.
-        self._known = run.summary.get("record", 0) if run.resumed else 0
-        for field in ("total_step", "seconds", "record"):
-            run.define_metric(field, hidden=True)
-        for kind in ("train", "test"):
-            run.define_metric(f"{kind}/*", step_metric="total_step")
+        # The step of the last line that the server has of a resumed run tells how far it had got.
+        self._known = run.starting_step if run.resumed else 0
+        wandb_lines.define_metrics(run)
 
     def log(self, record: dict[str, Any]) -> None:
         """Send one record of the history, unless the server has it already."""
-        self._seen += 1
-        if self._seen > self._known:
-            self._attempt(lambda: self._log(record))
+        self._attempt(lambda: self._log(record))
+
+    def _log(self, record: dict[str, Any]) -> None:
+        number = self._lines + 1
+        line = wandb_lines.measurement(record, number, self._axis, self._replicas)
+        self._clock = wandb_lines.clock([line])
+        self._send(line)
+
+    def _send(self, line: dict[str, Any]) -> None:
+        number, self._lines = self._lines, self._lines + 1
+        if number >= self._known:
+            self._run.log(line, step=number, commit=True)
 
     def _attempt(self, send: Callable[[], None]) -> None:
         """A tracker that breaks is said once and left; it must not take the run with it."""
@@ -166,87 +193,67 @@ class WandbTracker:
             words = f"W&B stopped taking records, the run goes on: {reason(error)}"
             print(words, file=sys.stderr)
 
-    def _log(self, record: dict[str, Any]) -> None:
-        values = metrics(record, self._axis, self._replicas)
-        # As fields, not as W&B's own step: that one must grow, and replicas share their steps.
-        shared = {field: record[field] for field in ("total_step", "seconds") if field in record}
-        self._run.log({**values, **shared, "record": self._seen})
-
     def finish(
         self,
         result: dict[str, Any],
-        figures: Sequence[Path],
-        numbers: Mapping[str, float] | None = None,
+        course: Sequence[dict[str, Any]] = (),
+        files: Sequence[Path] = (),
     ) -> None:
-        """Send the result, the figures (PNG files) and numbers for the summary.
+        """Send the result, alpha along training, and the files of an artifact; close the run.
 
-        A run that is not completed ends as failed.
+        A run that is not completed ends as failed, with its status in the summary.
         """
-        self._attempt(lambda: self._finish(result, figures, numbers or {}))
+        self._attempt(lambda: self._close(result, course, files))
+        status = wandb_lines.EXIT.get(result.get("status"), 1)
+        self._broken = False  # whatever broke, the run is told how it ended
+        self._attempt(lambda: self._run.finish(exit_code=status))
 
-    def _finish(self, result, figures, numbers) -> None:
-        import wandb
-
-        self._run.summary.update(summary(result, self._axis) | dict(numbers))
-        columns = [self._axis, "replica", "loss", "loss_stderr"]
-        rows = [[rung.get(column) for column in columns] for rung in result.get("rungs", [])]
-        if rows:
-            table = wandb.Table(columns=columns, data=rows)
-            title = f"loss by {self._axis}"
-            lines = wandb.plot.line(table, self._axis, "loss", stroke="replica", title=title)
-            self._run.log({f"loss_by_{self._axis}": lines})
-        for figure in figures:
-            self._run.log({f"figures/{figure.stem}": wandb.Image(str(figure))})
-        self._run.finish(exit_code=0 if result.get("status") == "completed" else 1)
+    def _close(self, result, course, files) -> None:
+        for line in wandb_lines.course_lines(course, self._clock):
+            self._send(line)
+        chart = wandb_lines.loss_chart(result, self._axis)
+        if chart:
+            self._send({f"loss_by_{self._axis}": chart} | self._clock)
+        self._run.summary.update(wandb_lines.summary(result, self._axis, course))
+        keep_files(self._run, files)
 
 
-def metrics(record: dict[str, Any], axis: str, replicas: int) -> dict[str, float]:
-    """A record's measurements under their W&B names, such as `train/depth_12/loss/T=0.1`."""
-    where = {axis, "kind", "rung", "step", "total_step", "seconds", "time", "replica"}
-    where.add("temperature")
-    suffix = ""
-    if record.get("temperature") is not None:
-        suffix += f"/T={record['temperature']:g}"
-    if replicas > 1:
-        suffix += f"/replica_{record['replica']}"
-    return {
-        f"{record['kind']}/{axis}_{record[axis]:02d}/{field}{suffix}": value
-        for field, value in record.items()
-        if field not in where and value is not None
-    }
+def keep_files(run: wandb.Run, files: Sequence[Path]) -> None:
+    """Logs the files as the run's artifact; files that W&B has already make no new version."""
+    import wandb
 
-
-def summary(result: dict[str, Any], axis: str) -> dict[str, float]:
-    """The numbers by which runs are compared: the exponent, and the mean loss of each rung."""
-    alpha = result.get("alpha") or {}
-    found = {"alpha": alpha.get("value"), "alpha_stderr": alpha.get("stderr")}
-    losses = defaultdict(list)
-    for rung in result.get("rungs", []):
-        losses[rung[axis]].append(rung["loss"])
-    for size, values in losses.items():
-        if None not in values:
-            found[f"loss/{axis}_{size:02d}"] = math.fsum(values) / len(values)
-    return {key: value for key, value in found.items() if value is not None}
+    if not files:
+        return
+    artifact = wandb.Artifact(f"result-{run.id}", type="result")
+    for path in files:
+        artifact.add_file(str(path), name=path.name)
+    run.log_artifact(artifact)
 
 
 def _mode() -> str:
     """The mode W&B was asked for, but never one in which it would ask for a key."""
     import wandb
-    from wandb.sdk.lib import wbauth
 
     settings = wandb.setup(wandb.Settings(silent=True)).settings
     mode = os.environ.get("WANDB_MODE") or settings.mode
     mode = {"dryrun": "offline", "run": "online"}.get(mode, mode)  # W&B's older words
     if mode in ("offline", "disabled"):
         return mode
-    if settings.api_key or settings.identity_token_file:
-        return mode
-    try:
-        key = wbauth.read_netrc_auth(host=settings.base_url)
-    except wandb.errors.AuthenticationError:
-        key = None
-    if key:
+    if has_key(settings):
         return mode
     if "WANDB_MODE" in os.environ:
         print(f"WANDB_MODE={mode} needs a key and there is none: offline", file=sys.stderr)
     return "offline"
+
+
+def has_key(settings: wandb.Settings) -> bool:
+    """Whether W&B finds a key, in the places where it looks for one, without asking for it."""
+    import wandb
+    from wandb.sdk.lib import wbauth
+
+    if settings.api_key or settings.identity_token_file:
+        return True
+    try:
+        return bool(wbauth.read_netrc_auth(host=settings.base_url))
+    except wandb.errors.AuthenticationError:
+        return False

@@ -1,0 +1,321 @@
+"""`python -m toydepth.sync` with the real W&B client, against a server on the loopback."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import threading
+
+import pytest
+import wandb
+import yaml
+
+from toydepth import config, settings, summary, sync
+from toydepth.tracking import History, read_history, start_tracker, write_json
+
+DEPTHS = (2, 3, 6)
+
+
+def records(count=24, **more):
+    """A continuation over DEPTHS, by turns a training and a test loss."""
+    found = []
+    for n in range(count):
+        rung = n * len(DEPTHS) // count
+        step = 10 * (n - rung * count // len(DEPTHS) + 1)
+        kind = ("train", "test")[n % 2]
+        line = {"kind": kind, "rung": rung, "depth": DEPTHS[rung], "replica": 0}
+        line |= {"temperature": None, "step": step, "total_step": 10 * (n + 1)}
+        line |= {"seconds": 1.5 * n, "time": 1.7e9 + 2 * n, "loss": 1 / step / DEPTHS[rung]}
+        line |= {"learning_rate": 0.1} if kind == "train" else {"loss_stderr": 1e-4}
+        found.append(line | more)
+    return found
+
+
+def make_run(folder, status="completed", lines=None, **tracker):
+    """A run folder as train leaves it; without a result if `status` is None."""
+    cfg = settings.defaults(config.Experiment)
+    cfg["student"]["depth"] = list(DEPTHS)
+    cfg["tracker"] |= tracker
+    write(folder / ".hydra" / "config.yaml", yaml.safe_dump(json.loads(json.dumps(cfg))))
+    with History.open(folder) as history:
+        for line in records() if lines is None else lines:
+            history.append(line)
+    if status:
+        finish_run(folder, status)
+    return folder
+
+
+def finish_run(folder, status="completed"):
+    e = config.experiment(yaml.safe_load((folder / ".hydra" / "config.yaml").read_text()))
+    rungs = [
+        {"depth": depth, "replica": 0, "temperature": None, "loss": 1 / 80 / depth}
+        | {"loss_stderr": 1e-4, "steps": 80, "parameters": 9, "converged": None}
+        | {"status": "completed", "diverged_step": None, "loss_as_trained": None}
+        | {"annealed": [], "reported": True}
+        for depth in DEPTHS
+    ]
+    if status == "diverged":
+        rungs[0] |= {"status": "diverged", "loss": None, "loss_stderr": None, "diverged_step": 5}
+    if status == "failed":
+        result = summary.describe(e) | {"rungs": [], "alpha": None, "error": "OSError: no disk"}
+    else:
+        result = summary.result(e, rungs)
+    write_json(folder / "result.json", result | {"status": status})
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def measured(page):
+    """The numbers of the measurements among the lines that the server has, in its order."""
+    return [line["record"] for line in page.history if "record" in line]
+
+
+def the_page(server):
+    [page] = server.pages.values()
+    return page
+
+
+def test_a_run_arrives_whole_with_its_own_steps_and_times(server, tmp_path, capfd):
+    folder = make_run(tmp_path / "run")
+    assert sync.main([str(folder)]) == 0
+    page = the_page(server)
+    lines = page.history
+    assert measured(page) == list(range(1, 25))
+    assert [line["_step"] for line in lines] == list(range(len(lines)))
+    for line, record in zip(lines, records(), strict=False):
+        assert line["_timestamp"] == record["time"]
+        assert line["_runtime"] == line["seconds"] == record["seconds"]
+        assert (line["step"], line["total_step"]) == (record["step"], record["total_step"])
+        assert line[f"{record['kind']}/depth_{record['depth']:02d}/loss"] == record["loss"]
+    result = json.loads((folder / "result.json").read_text())
+    found = page.summary
+    assert found["status"] == "completed" and page.exits == [0]
+    assert found["alpha"] == pytest.approx(result["alpha"]["value"])
+    assert found["alpha_low"] < found["alpha"] < found["alpha_high"]
+    assert found["loss/depth_06"] == pytest.approx(1 / 80 / 6)
+    assert found["test/depth_06/loss"] == records()[-1]["loss"]
+    assert found["_wandb"]["runtime"] == int(records()[-1]["seconds"])
+    assert found["loss_by_depth_table"]["_type"] == "table-file"
+    [table] = [name for name in server.files if name.endswith("table.json") and "summ" not in name]
+    assert [row[0] for row in json.loads(server.files[table])["data"]] == list(DEPTHS)
+    course = [line for line in lines if "training_share" in line]
+    assert course[-1]["training_share"] == 1 and len(course) > 5
+    assert course[-1]["alpha_over_training/value"] == pytest.approx(found["alpha"], abs=0.01)
+    assert page.config["student"]["depth"] == list(DEPTHS)
+    assert page.settings["groupName"] == "shared-mse-width=16"
+    assert page.settings["displayName"].startswith("shared mse, depth 2-3-6, width 16")
+    [(project, name)] = server.pages
+    assert project == "toydepth" and name == (folder / "wandb_run_id").read_text()
+    printed = capfd.readouterr()
+    assert "24 of 24 measurements sent" in printed.out and len(printed.out.splitlines()) == 1
+    assert printed.err == ""
+
+
+def test_twice_changes_nothing(server, tmp_path, capfd):
+    folder = make_run(tmp_path / "run")
+    assert sync.main([str(folder)]) == 0
+    page = the_page(server)
+    before, sent = page.state(), page.sent
+    assert sync.main([str(folder)]) == 0
+    assert page is the_page(server)
+    assert page.state() == before and page.sent == sent
+    assert "0 of 24 measurements sent" in capfd.readouterr().out
+
+
+def test_a_run_still_going_is_uploaded_so_far_and_completed_later(server, tmp_path, capfd):
+    folder = make_run(tmp_path / "run", status=None, lines=records()[:10])
+    assert sync.main([str(tmp_path)]) == 0
+    page = the_page(server)
+    assert measured(page) == list(range(1, 11))
+    assert page.exits == [] and page.summary["status"] == "unfinished"
+    assert "so far" in capfd.readouterr().out
+    with History.open(folder, keep=10) as history:
+        for line in records()[10:]:
+            history.append(line)
+    finish_run(folder)
+    assert sync.main([str(tmp_path)]) == 0
+    assert measured(page) == list(range(1, 25)) and page.exits == [0]
+    assert page.summary["status"] == "completed" and "alpha" in page.summary
+
+
+@pytest.mark.parametrize("status, code", [("failed", 1), ("diverged", 3)])
+def test_failed_and_diverged_runs_are_marked(server, tmp_path, status, code):
+    make_run(tmp_path / "run", status)
+    assert sync.main([str(tmp_path)]) == 0
+    page = the_page(server)
+    assert page.exits == [code] and page.summary["status"] == status
+    assert measured(page) == list(range(1, 25))
+    assert page.summary.get("error") == ("OSError: no disk" if status == "failed" else None)
+
+
+def test_figures_and_result_are_an_artifact_on_request(server, tmp_path):
+    folder = make_run(tmp_path / "run", artifact=True)
+    write(folder / "figures" / "loss.png", "drawn")
+    for _ in range(2):
+        assert sync.main([str(folder)]) == 0
+    found = [a for a in the_page(server).artifacts if a["artifactTypeName"] == "result"]
+    assert len(found) == 2 and found[0]["digest"] == found[1]["digest"]  # one version, then
+
+
+def test_project_and_entity_are_those_of_the_command_then_of_the_run(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("WANDB_PROJECT", "environment")
+    wandb.teardown()
+    make_run(tmp_path / "a" / "0", project="mine")
+    make_run(tmp_path / "a" / "1")
+    assert sync.main([str(tmp_path / "a")]) == 0
+    assert {project for project, _ in server.pages} == {"mine", "environment"}
+    assert sync.main([str(tmp_path / "a"), "project=theirs", "entity=group"]) == 0
+    theirs = [page for (project, _), page in server.pages.items() if project == "theirs"]
+    assert len(theirs) == 2 and all(page.settings["entity"] for page in theirs)
+
+
+def interrupt_and_sync(server, folder, chance):
+    """Syncs with three interruptions: each time the server stops after some lines."""
+    for _ in range(3):
+        server.break_after, before = chance.randrange(1, 20), server.refused
+        done = sync.main([str(folder)])
+        assert done == (1 if server.refused > before else 0)
+    server.break_after = None
+    assert sync.main([str(folder)]) == 0
+
+
+def stopped_and_resumed(folder, chance, lines, monkeypatch):
+    """A run that is stopped three times, tracked or not, on or off line, and goes back a little."""
+    make_run(folder, status=None, lines=[])
+    ends = [*sorted(chance.sample(range(1, len(lines)), 3)), len(lines)]
+    kept = 0
+    for end in ends:
+        mode = chance.choice(["none", "offline", "online"])
+        monkeypatch.setenv("WANDB_MODE", mode)
+        with History.open(folder, kept) as history:
+            tracker = None
+            if mode != "none":
+                words = {"group": "g", "name": "n", "config": {}, "resumed": kept > 0}
+                tracker = start_tracker(config.Tracker(), folder, **words)
+            for line in lines[kept:end]:
+                history.append(line)
+                if tracker:
+                    tracker.log(line)
+            if tracker:
+                tracker.finish({"status": "stopped"})
+        kept = max(0, end - chance.randrange(5)) if end < len(lines) else end
+    finish_run(folder)
+
+
+def check(page, lines):
+    """Every measurement once, in order, with its values and its step."""
+    assert measured(page) == list(range(1, len(lines) + 1))
+    for n, (line, record) in enumerate(zip(page.history, lines, strict=False)):
+        assert line["_step"] == n and line["total_step"] == record["total_step"]
+        assert line[f"{record['kind']}/depth_{record['depth']:02d}/loss"] == record["loss"]
+
+
+def many(server, root, monkeypatch, count):
+    """Runs and syncs that are interrupted three times each (benchmarks/sync_many.py: 100)."""
+    chance = random.Random(0)
+    for n in range(count):
+        folder = root / str(n)
+        lines = [line | {"time": line["time"] + 1000 * n} for line in records(48)]
+        stopped_and_resumed(folder, chance, lines, monkeypatch)
+        interrupt_and_sync(server, folder, chance)
+        check(server.pages["toydepth", sync.run_id(folder)], lines)
+    assert len(server.pages) == count
+    for page in server.pages.values():
+        assert page.summary["status"] == "completed" and page.exits[-1] == 0
+    before = [(page.state(), page.sent) for page in server.pages.values()]
+    assert sync.main([str(root)]) == 0
+    assert [(page.state(), page.sent) for page in server.pages.values()] == before
+
+
+def test_however_often_runs_and_syncs_are_interrupted(server, tmp_path, monkeypatch, capfd):
+    many(server, tmp_path, monkeypatch, count=3)
+
+
+def test_sync_that_is_killed_goes_on_where_it_was(server, tmp_path):
+    folder = make_run(tmp_path / "run")
+    server.held = threading.Event()
+    command = [sys.executable, "-m", "toydepth.sync", str(folder)]
+    child = subprocess.Popen(command, env=os.environ | {"WANDB_X": ""}, start_new_session=True)
+    assert server.stored.wait(60)
+    os.killpg(child.pid, 9)
+    child.wait()
+    server.held.set()
+    server.held = None
+    assert sync.main([str(folder)]) == 0
+    check(the_page(server), records())
+    assert the_page(server).exits == [0]
+
+
+def test_no_key_is_one_line_and_nothing_is_sent(server, tmp_path, monkeypatch, capfd):
+    make_run(tmp_path / "run")
+    monkeypatch.delenv("WANDB_API_KEY")
+    wandb.teardown()
+    assert sync.main([str(tmp_path)]) == 2
+    printed = capfd.readouterr()
+    assert "WANDB_API_KEY" in printed.err and len(printed.err.splitlines()) == 1
+    assert not server.pages
+
+
+def test_a_server_out_of_reach_is_one_line_and_nothing_is_lost(
+    server, tmp_path, monkeypatch, capfd
+):
+    folder = make_run(tmp_path / "run")
+    monkeypatch.setenv("WANDB_BASE_URL", "http://127.0.0.1:9")  # nobody listens there
+    monkeypatch.setattr("toydepth.tracking.wandb_upload._START_SECONDS", 1)
+    wandb.teardown()
+    assert sync.main([str(folder)]) == 1
+    printed = capfd.readouterr()
+    assert "sync again" in printed.err and len(printed.err.splitlines()) == 1
+    assert read_history(folder) == records()
+    monkeypatch.setenv("WANDB_BASE_URL", server.url)
+    wandb.teardown()
+    assert sync.main([str(folder)]) == 0
+    check(the_page(server), records())
+
+
+def test_a_folder_that_is_moved_or_copied_keeps_its_page(server, tmp_path):
+    folder = make_run(tmp_path / "run")
+    made = sync.run_id(folder)
+    shutil.copytree(folder, tmp_path / "copy")
+    (tmp_path / "copy" / "wandb_run_id").unlink()
+    assert sync.run_id(tmp_path / "copy") == sync.run_id(folder) == made
+    other = make_run(tmp_path / "other", lines=records(time=1.8e9))
+    assert sync.run_id(other) != made
+
+
+def test_a_run_that_cannot_be_read_is_named_and_the_others_go(server, tmp_path, capfd):
+    make_run(tmp_path / "0")
+    write(make_run(tmp_path / "1") / "result.json", "{")
+    make_run(tmp_path / "2", lines=records(time=1.8e9))
+    assert sync.main([str(tmp_path)]) == 1
+    assert len(server.pages) == 2
+    assert "1/result.json is not JSON" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ([], "RUN=null is not allowed"),
+        (["nowhere"], "no such folder"),
+        (["."], "no result.json below it"),
+        ([".", "mode=online"], "argument=mode=online is not allowed"),
+        ([".", "--force"], "argument=--force is not allowed"),
+        ([".", "project= "], "project="),
+        ([".", "project=a", "project=b"], "given once"),
+    ],
+)
+def test_what_is_not_allowed_is_one_line(arguments, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert sync.main(arguments) == 2
+    printed = capsys.readouterr().err
+    assert words in printed and len(printed.splitlines()) == 1
+
+
+def test_help_is_the_verbs_own(capsys):
+    assert sync.main(["--help"]) == 0
+    assert capsys.readouterr().out.strip() == sync.__doc__.strip()

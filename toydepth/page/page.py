@@ -1,0 +1,111 @@
+"""From a report to the text of report.html."""
+
+import dataclasses
+import json
+import math
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from toydepth.page.commands import commands
+from toydepth.page.curves import curves
+from toydepth.page.differences import differences
+from toydepth.page.found import Found
+from toydepth.page.geometry import geometry
+from toydepth.page.headline import headline
+from toydepth.page.local import local
+from toydepth.page.losses import losses
+from toydepth.page.shown import choose
+from toydepth.page.temperature import temperature
+from toydepth.page.training import training
+from toydepth.scaling import PowerLaw
+
+ROWS, LINES = 500, 200  # of the tables of regimes; of each list of jobs and notes
+
+
+def page(
+    report: dict[str, Any], laws: Sequence[PowerLaw | None] = (), found: Found | None = None
+) -> str:
+    """The page of a report.json's contents.
+
+    Args:
+      report: as `build_report` makes it.
+      laws: each regime's fit, in the report's order, for the lines and bands; none if empty.
+      found: what the run folders say beyond the report.
+    """
+    found = found or Found()
+    regimes = report["regimes"]
+    shown, note = choose(regimes, laws or [None] * len(regimes))
+    title, cards = headline(regimes, {its.place: its.look.colour for its in shown})
+    main = losses(shown, note)
+    more = [local(shown, note), training(shown, note), temperature(regimes)]
+    sections = [(figure.title, [figure]) for figure in more if figure is not None]
+    for name, figures in (
+        ("Training curves", curves(regimes, found.curves)),
+        (
+            "Geometry of hidden states",
+            geometry(found.probes, [regime["teacher"]["kind"] for regime in regimes]),
+        ),
+    ):
+        if figures:
+            sections.append((name, figures))
+    figures = [main] * (main is not None) + [f for _, several in sections for f in several]
+    environment = Environment(
+        loader=PackageLoader("toydepth.page", "template"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("report.html.j2").render(
+        title=title,
+        cards=cards,
+        regimes=regimes,
+        main=main,
+        sections=sections,
+        probes=found.probes,
+        differences=differences(regimes, found.settings),
+        diverged=[(r["label"], rung) for r in regimes for rung in r["diverged"]],
+        unfinished=report["unfinished"],
+        notes=report["notes"] + found.notes,
+        commands=commands(found.overrides),
+        rows=ROWS,
+        lines=LINES,
+        plots=script_json([dataclasses.asdict(figure) for figure in figures]),
+        style=Markup(_template("page.css")),
+        behaviour=Markup(_template("page.js")),
+        plotly=Markup(_plotly()) if figures else "",
+    )
+
+
+def script_json(value: Any) -> Markup:
+    """JSON that may stand in a script element: ASCII, and nothing in it ends the element."""
+    text = json.dumps(_finite(value), allow_nan=False, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(its) for name, its in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(its) for its in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _template(name: str) -> str:
+    return (resources.files("toydepth.page") / "template" / name).read_text(encoding="utf-8")
+
+
+@cache
+def _plotly() -> str:
+    from plotly.offline import get_plotlyjs  # slow to import
+
+    return get_plotlyjs()

@@ -1,0 +1,158 @@
+"""One run from its folder to W&B, whole: what the server lacks is sent, and nothing twice.
+
+The client of W&B stamps what it logs with the clock of the upload. Here the lines are handed to it
+as whole history records, which keep the measurement's own clock, and the summary is given in full.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from toydepth.settings import fold
+from toydepth.tracking import wandb_lines
+from toydepth.tracking.wandb_tracker import keep_config, keep_files
+
+_START_SECONDS = 30  # longest wait for the server when an upload starts
+_FINISH_SECONDS = 600  # longest wait for it to take all
+
+
+class UploadError(RuntimeError):
+    """Not all of a run has arrived; another upload goes on from there. One line."""
+
+
+class Tracked(NamedTuple):
+    """All that W&B is told of a run.
+
+    Attributes:
+      run_id, project, entity, group, name, config: as `start_wandb` takes them.
+      history: its records.
+      result: its result.json; None for a run that has not ended.
+      course: alpha along its training.
+      files: what its artifact holds; none for no artifact.
+    """
+
+    run_id: str
+    project: str
+    entity: str | None
+    group: str
+    name: str
+    config: dict[str, Any]
+    history: Sequence[dict[str, Any]]
+    result: dict[str, Any] | None
+    course: Sequence[dict[str, Any]]
+    files: Sequence[Path]
+
+
+class Uploaded(NamedTuple):
+    """How many measurements were sent, and where they are seen."""
+
+    sent: int
+    url: str
+
+
+def upload(run: Tracked, axis: str = "depth", replicas: int = 1) -> Uploaded:
+    """Sends what the server lacks of a run, and waits until it has arrived.
+
+    A run without a result is left open, to be completed later.
+
+    Raises:
+      UploadError: not all has arrived.
+      wandb.errors.Error: the server cannot be reached or refuses the run.
+    """
+    # What the client writes beside is not needed once all has arrived: the folder has everything.
+    with tempfile.TemporaryDirectory(prefix="toydepth-sync-") as place:
+        os.environ["WANDB_DATA_DIR"] = place  # where W&B keeps an artifact until it is sent
+        return _upload(run, axis, replicas, place)
+
+
+def _upload(run: Tracked, axis: str, replicas: int, place: str) -> Uploaded:
+    import wandb
+
+    ended = run.result is not None
+    page = wandb.init(
+        project=run.project,
+        entity=run.entity,
+        id=run.run_id,
+        group=run.group,
+        name=run.name,
+        config=run.config,
+        dir=place,
+        mode="online",
+        resume="allow",
+        settings=wandb.Settings(
+            silent=True,
+            console="off",
+            init_timeout=_START_SECONDS,
+            finish_timeout=_FINISH_SECONDS,
+            finish_timeout_raises=True,
+            x_update_finish_state=ended,
+            x_server_side_derived_summary=True,  # the client would put its own clock into it
+            # This machine and this program are not those of the run.
+            x_disable_stats=True,
+            x_disable_machine_info=True,
+            x_save_requirements=False,
+            disable_git=True,
+            disable_code=True,
+        ),
+    )
+    sent = _send(page, run, axis, replicas)
+    try:
+        page.finish(exit_code=wandb_lines.EXIT[run.result["status"]] if ended else 0)
+    except TimeoutError:
+        raise UploadError(f"W&B did not take all of it in {_FINISH_SECONDS} s") from None
+    _check(place)
+    return Uploaded(sent, page.url)
+
+
+def _send(page, run: Tracked, axis: str, replicas: int) -> int:
+    """Sends the lines from the first one that the server lacks; returns how many of the history."""
+    keep_config(page, run.config)
+    wandb_lines.define_metrics(page)
+    lines = [
+        wandb_lines.measurement(record, number, axis, replicas)
+        for number, record in enumerate(run.history, start=1)
+    ]
+    known = page.starting_step if page.resumed else 0
+    newest = _whole(lines)
+    end = wandb_lines.clock(lines)
+    seconds = newest.get("seconds", 0)
+    result = run.result or {"status": "unfinished"}
+    closing = wandb_lines.course_lines(run.course, end)
+    for step, line in enumerate([*lines, *closing]):
+        if step >= known:
+            own = {"_runtime": line.get("seconds", seconds)}
+            page._interface.publish_history(page, line | own, step=step)
+    last = len(lines) + len(closing) - 1
+    chart = wandb_lines.loss_chart(result, axis)
+    if chart:
+        last += 1
+        if last >= known:
+            page.log({f"loss_by_{axis}": chart} | end, step=last, commit=True)
+        if last >= known or not page.summary.get(f"loss_by_{axis}_table"):
+            page.summary[f"loss_by_{axis}_table"] = chart.table
+    page.summary.update(
+        newest
+        | _whole(closing)
+        | wandb_lines.summary(result, axis, run.course)
+        | {"_runtime": seconds, "_wandb": {"runtime": int(seconds)}}
+    )
+    keep_files(page, run.files)
+    return max(0, len(lines) - known)
+
+
+def _whole(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The newest value of everything that is in the lines."""
+    return {key: value for line in lines for key, value in line.items()}
+
+
+def _check(place: str) -> None:
+    """The client ends as if all were well if the server has refused data; its own log tells."""
+    for log in Path(place).glob("wandb/run-*/logs/debug-internal.log"):
+        for line in log.read_text(errors="replace").splitlines():
+            if "filestream: fatal error" in line:
+                raise UploadError(f"W&B did not take all of it: {fold(json.loads(line)['msg'])}")
