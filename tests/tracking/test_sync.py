@@ -240,7 +240,8 @@ def test_sync_that_is_killed_goes_on_where_it_was(server, tmp_path):
     folder = make_run(tmp_path / "run")
     server.held = threading.Event()
     command = [sys.executable, "-m", "toydepth.sync", str(folder)]
-    child = subprocess.Popen(command, env=os.environ | {"WANDB_X": ""}, start_new_session=True)
+    env = os.environ | {"TMPDIR": str(tmp_path)}  # what it leaves behind goes with the test
+    child = subprocess.Popen(command, env=env, start_new_session=True)
     assert server.stored.wait(60)
     os.killpg(child.pid, 9)
     child.wait()
