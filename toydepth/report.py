@@ -88,7 +88,8 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
         "notes": notes,
         "figures": {name: f"figures/{name}.png" for name in drawings},
     }
-    html = _page(report, laws, runs, output, folders)
+    still = drawings.get("loss_against_depth")
+    html = _page(report, laws, runs, output, folders, still)
     report["page"] = "report.html" if html else None
     (output / "figures" if drawings else output).mkdir(parents=True, exist_ok=True)
     for name, png in drawings.items():
@@ -99,12 +100,14 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
     return report | {"folder": str(output)}
 
 
-def _page(report: dict, laws: list, runs: list, output: Path, folders: list) -> bytes | None:
+def _page(
+    report: dict, laws: list, runs: list, output: Path, folders: list, still: bytes | None
+) -> bytes | None:
     """report.html; where it cannot be made, None and a note: the numbers must not wait for it."""
     try:
         from toydepth.page import gather, page  # Jinja2 and Plotly are slow to import
 
-        return page(report, laws, gather(report, runs, output, folders)).encode()
+        return page(report, laws, gather(report, runs, output, folders), still).encode()
     except Exception as error:
         report["notes"].append(f"report.html is left out: {error!r}")
         return None

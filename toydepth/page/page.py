@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+from base64 import b64encode
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
@@ -28,7 +29,10 @@ ROWS, LINES = 500, 200  # of the tables of regimes; of each list of jobs and not
 
 
 def page(
-    report: dict[str, Any], laws: Sequence[PowerLaw | None] = (), found: Found | None = None
+    report: dict[str, Any],
+    laws: Sequence[PowerLaw | None] = (),
+    found: Found | None = None,
+    still: bytes | None = None,
 ) -> str:
     """The page of a report.json's contents.
 
@@ -36,6 +40,8 @@ def page(
       report: as `build_report` makes it.
       laws: each regime's fit, in the report's order, for the lines and bands; none if empty.
       found: what the run folders say beyond the report.
+      still: the first figure as PNG, which the reader sees until its plot is drawn: a browser that
+        has just been started takes seconds over Plotly.
     """
     found = found or Found()
     regimes = report["regimes"]
@@ -66,6 +72,7 @@ def page(
         cards=cards,
         regimes=regimes,
         main=main,
+        still=b64encode(still).decode() if still else None,
         sections=sections,
         probes=found.probes,
         differences=differences(regimes, found.settings),

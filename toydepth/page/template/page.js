@@ -43,6 +43,7 @@
     // A hidden thing stays hidden when the colours or the paper change.
     const traces = paint(plot.traces, style).map((t) => ({ ...t, visible: !hidden.get(key).has(t.legendgroup) }));
     if (width) Object.assign(layout, { width, height: 300 });
+    if (!at.dataset.drawn) at.replaceChildren(); // the image that stood here until now
     Plotly.react(at, traces, layout, {
       responsive: true, displaylogo: false, scrollZoom: false,
       showSendToCloud: false, modeBarButtons: [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
