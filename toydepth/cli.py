@@ -5,6 +5,7 @@ composed and checked, and whatever is wrong becomes one line and exit status 2.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -20,7 +21,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from toydepth import __version__, overrides
-from toydepth.settings import SettingError, defaults, fold
+from toydepth.settings import SettingError, defaults, fold, reason
 from toydepth.verb import CONF, Verb
 
 
@@ -114,7 +115,17 @@ def launch(verb: Verb, task: Callable[[DictConfig], Any], command: Command) -> N
     """Hands a checked command to Hydra, which calls `task` for each of its jobs."""
     mode = ["--multirun"] if command.multirun else []
     sys.argv = [sys.argv[0], *mode, *command.overrides, _where(command)]
-    main(verb, task)
+    wanted = os.environ.get("HYDRA_FULL_ERROR")
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # or Hydra prints its own traceback and exits
+    try:
+        main(verb, task)
+    except Exception as error:  # of Hydra itself or of its launcher: our jobs do not raise
+        if wanted == "1":
+            raise
+        fail(verb.name, f"{command.folder} failed: {reason(error)}", 1)
+    finally:
+        if wanted is None:
+            del os.environ["HYDRA_FULL_ERROR"]
 
 
 def main(verb: Verb, task: Callable[[DictConfig], Any]) -> None:
