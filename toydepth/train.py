@@ -5,8 +5,11 @@
     python -m toydepth.train -m teacher=shared,independent student.depth=6,12,16,24
     python -m toydepth.train experiment=fig5
 
+SIGTERM and SIGINT (Ctrl-C) end it when the chunk of steps in hand is done, with a checkpoint; a
+second SIGINT ends it at once. The same command with resume=true goes on.
+
 Exit status: 0 all well, 1 a job failed, 2 a setting is not allowed (nothing was written),
-3 a rung diverged (the other rungs' results stand).
+3 a rung diverged (the other rungs' results stand), 130 SIGINT, 143 SIGTERM.
 """
 
 import sys
@@ -17,9 +20,9 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from toydepth import cli, config, resume
+from toydepth import cli, config, resume, stopping
 from toydepth.config import Experiment
-from toydepth.folder import claim
+from toydepth.folder import FolderInUse, claim, hold, let_go
 from toydepth.settings import SettingError, reason
 from toydepth.verb import Verb, help_text
 
@@ -33,6 +36,7 @@ def main() -> None:
     if {"-h", "--help"} & set(arguments):
         print(help_text(VERB, __doc__))
         return
+    stopping.at_once()
     try:
         command = cli.read_command(VERB, arguments)
         if cli.is_about_configuration(arguments):
@@ -43,39 +47,84 @@ def main() -> None:
         command = claim(command)
     except SettingError as error:
         cli.fail(VERB.name, error)
-    try:
-        cli.launch(VERB, job, command)
     except KeyboardInterrupt:
-        cli.fail(VERB.name, "interrupted; the same command with resume=true goes on", 130)
+        cli.fail(VERB.name, "interrupted", 130)
+    with stopping.listening(say, go_on(command.folder)):
+        cli.launch(VERB, job, command)
+        if stopping.asked():
+            sys.exit(stopping.status())
     sys.exit(exit_status(command))
 
 
-def job(cfg: DictConfig) -> None:
-    """One job, as Hydra calls it. It does not raise: a failed job must not end a sweep."""
-    from hydra.core.hydra_config import HydraConfig
+def go_on(folder: Path) -> str:
+    """How a command that is stopped is taken up again."""
+    return f"the same command with resume={folder} goes on"
 
-    from toydepth.summary import describe
-    from toydepth.tracking import versions, write_json
+
+def job(cfg: DictConfig) -> None:
+    """One job, as Hydra calls it. A failed job does not raise: it must not end a sweep.
+
+    One that is asked to stop does, with SystemExit, so that no further job of a sweep starts.
+    """
+    from hydra.core.hydra_config import HydraConfig
 
     hydra = HydraConfig.get()
     folder = Path(hydra.runtime.output_dir)
+    several = str(hydra.mode) != "RunMode.RUN"
+    with stopping.listening(say, go_on(folder.parent if several else folder)):
+        try:
+            hold(folder)
+        except FolderInUse as error:
+            say(f"{folder} is left as it is: {error}")
+            return
+        except OSError as error:
+            say(f"{folder} failed: {reason(error)}")
+            return
+        try:
+            attempt(cfg, folder, several)
+        finally:
+            let_go(folder)
+        if stopping.asked():
+            sys.exit(stopping.status())
+
+
+def attempt(cfg: DictConfig, folder: Path, several: bool) -> None:
+    """One job in its folder, which other processes keep out of. What fails is said and noted."""
+    from hydra.core.hydra_config import HydraConfig
+
+    from toydepth.engine import Stopped
+    from toydepth.summary import describe
+    from toydepth.tracking import versions, write_json
+
     plain = OmegaConf.to_container(cfg, resolve=True)
     e = config.experiment(plain)
+    hydra = HydraConfig.get()
     known = resume.finished(folder, e)
     if known:
         say(f"{folder}: {known['status']} already")
         return
     extra = {"experiment": hydra.runtime.choices.get("experiment"), "versions": versions()}
     try:
+        resume.sign(folder, e)
+        (folder / "error.txt").unlink(missing_ok=True)  # of an earlier try
         result = run(e, folder, plain, extra)
+    except Stopped:
+        return
     except Exception as error:
         failed = {"status": "failed", "error": reason(error), "rungs": [], "alpha": None}
-        say(f"{folder} failed: {failed['error']} (more in error.txt)")
-        (folder / "error.txt").write_text(traceback.format_exc())
-        write_json(folder / "result.json", describe(e) | failed | extra)
+        words = f"{folder} failed: {failed['error']}"
+        try:
+            (folder / "error.txt").write_text(traceback.format_exc())
+            write_json(folder / "result.json", describe(e) | failed | extra)
+            words += " (more in error.txt)"
+        except OSError:  # the folder takes nothing any more, which may be why the job failed
+            pass
+        say(words)
         return
-    if str(hydra.mode) != "RunMode.RUN":
+    if several:
         say(f"job {hydra.job.num}: {sentence(result)} -> {folder}")
+        return
+    if stopping.asked():
         return
     from toydepth.report import build_report, print_report
 
@@ -90,11 +139,11 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
     from toydepth import summary
     from toydepth.engine import (
         Checkpoints,
-        Progress,
         compile_seconds,
         layout,
         prepare_devices,
         prepare_job,
+        restore,
     )
     from toydepth.engine import run as train
     from toydepth.rung_weights import save_rung
@@ -105,11 +154,12 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
     compiled = compile_seconds()
     grid = layout(e.parallel.devices, replicas=e.replicas, batch=e.train.batch_size)
     work = prepare_job(e, depth_problem(e), grid)
-    with Checkpoints(folder) as checkpoints:
-        known = checkpoints.progress()
-        at = Progress(**known) if known else Progress()
+    said = partial(say_of, folder)
+    with Checkpoints(folder, said) as checkpoints:
+        at, rungs = restore(work, checkpoints)
+        known = at.total_step > 0
         if known:
-            say(f"{folder}: going on from step {at.total_step}")
+            said(f"going on from step {at.total_step}")
         with History.open(folder, at.records) as history, progress(work.total_steps) as bar:
             tracker = start_tracker(
                 e.tracker,
@@ -117,7 +167,7 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
                 group=f"{e.teacher.kind}-{e.objective.kind}",
                 name=describe_run(e),
                 config=cfg,
-                resumed=known is not None,
+                resumed=known,
                 replicas=e.replicas,
             )
 
@@ -133,8 +183,11 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
                     record=record,
                     show=bar.update,
                     keep=partial(save_rung, folder),
+                    rungs=rungs,
+                    stop=stopping.asked,
                 )
             except BaseException:
+                checkpoints.wait()  # before anything that may take longer than there is time
                 tracker.finish({"status": "failed"}, [])
                 raise
     answer = summary.result(e, at.rungs) | {
@@ -149,6 +202,10 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
     )
     tracker.finish(answer, [])
     return answer
+
+
+def say_of(folder: Path, words: str) -> None:
+    say(f"{folder}: {words}")
 
 
 def describe_run(e: Experiment) -> str:

@@ -2,7 +2,7 @@
 
 from toydepth.engine.checkpoint import Checkpoint, Checkpoints
 from toydepth.engine.devices import Layout, compile_seconds, layout, prepare_devices
-from toydepth.engine.loop import Job, Progress, prepare_job, run, start_rungs
+from toydepth.engine.loop import Job, Progress, Stopped, prepare_job, restore, run, start_rungs
 from toydepth.engine.optimizers import update_rule
 from toydepth.engine.plan import Phase, plan
 from toydepth.engine.programs import Programs, build
@@ -16,6 +16,7 @@ __all__ = [
     "Phase",
     "Programs",
     "Progress",
+    "Stopped",
     "build",
     "compile_seconds",
     "layout",
@@ -23,6 +24,7 @@ __all__ = [
     "plan",
     "prepare_devices",
     "prepare_job",
+    "restore",
     "run",
     "start_rungs",
     "update_rule",

@@ -60,6 +60,10 @@ class Progress:
     rungs: list[dict[str, Any]] = field(default_factory=list)
 
 
+class Stopped(Exception):
+    """A run that was asked to leave has done so, at a checkpoint."""
+
+
 @dataclass(frozen=True)
 class Job:
     """What stays fixed from the first step to the last."""
@@ -102,18 +106,28 @@ def run(
     record: Callable[[dict[str, Any]], None],
     show: Callable[[int, str, float, float], None],
     keep: Callable[[int, PyTree], None],
+    rungs: PyTree = (),
+    stop: Callable[[], bool] = lambda: False,
 ) -> Progress:
     """Trains every phase from `progress` on, and returns the progress at the end.
 
     Args:
+      rungs: their arrays at `progress`, as `restore` found them; none at the start.
+      stop: asked after each chunk whether to leave.
       keep: takes the size and the final parameters (replica, condition, ...) of each rung that
         is reported, before the checkpoint in which it is done.
       record: takes each measurement as it is made.
       show: takes the steps done of the whole job, what is being done, the latest loss, and the
         share of the work that is done.
+
+    Raises:
+      Stopped: when `stop` says so, with a checkpoint of all that is done.
     """
-    loop = _Loop(job, checkpoints, progress, record, show, keep)
-    rungs = loop.restore() if progress.total_step else loop.start(previous=())
+    loop = _Loop(job, checkpoints, progress, record, show, keep, stop)
+    if not progress.total_step:
+        rungs = loop.start(previous=())
+    elif rungs:  # a ladder of which all have diverged has none
+        rungs = job.layout.spread(rungs)
     while True:
         if not progress.concluded:
             rungs = loop.finish_phase(rungs)
@@ -122,6 +136,16 @@ def run(
         progress.phase, progress.round, progress.offset = progress.phase + 1, 0, 0
         progress.step, progress.concluded, progress.annealed = 0, False, {}
         rungs = loop.start(previous=rungs)
+
+
+def restore(job: Job, checkpoints: Checkpoints) -> tuple[Progress, PyTree]:
+    """Where the last checkpoint that can be read was, and its rungs; or the start, and none."""
+
+    def like(progress: dict[str, Any]) -> PyTree:
+        return job.layout.collect(start_rungs(job, tuple(progress["alive"])))
+
+    found = checkpoints.restore(like)
+    return (Progress(**found.progress), found.rungs) if found else (Progress(), ())
 
 
 def start_rungs(job: Job, sizes: tuple[int, ...], previous: PyTree = ()) -> PyTree:
@@ -155,9 +179,9 @@ def start_rungs(job: Job, sizes: tuple[int, ...], previous: PyTree = ()) -> PyTr
 class _Loop:
     """The moving parts of `run`. Rungs are a tuple of (parameters, optimiser state)."""
 
-    def __init__(self, job, checkpoints, progress, record, show, keep):
+    def __init__(self, job, checkpoints, progress, record, show, keep, stop):
         self.job, self.checkpoints, self.progress = job, checkpoints, progress
-        self.record, self.show, self.keep = record, show, keep
+        self.record, self.show, self.keep, self.stop = record, show, keep, stop
         self.ticked = self.saved = time.monotonic()
         self.schedules = {}
         self.cache, self.room = {}, job.experiment.engine.target_cache_gb * 1e9
@@ -199,7 +223,8 @@ class _Loop:
             if progress.alive and progress.step < self.round_steps:
                 if progress.step * e.train.tests // self.round_steps > tests_before:
                     self.test(rungs)
-                if self.ticked - self.saved >= e.engine.checkpoint_seconds:
+                due = self.ticked - self.saved >= e.engine.checkpoint_seconds
+                if due or self.stop():
                     self.save(rungs)
         return rungs
 
@@ -384,14 +409,8 @@ class _Loop:
         checkpoint = Checkpoint(asdict(self.progress), self.job.layout.collect(rungs))
         self.checkpoints.save(self.progress.total_step, checkpoint)
         self.saved = time.monotonic()
-
-    def restore(self) -> PyTree:
-        """The rungs as the last checkpoint has them, on the devices of this run."""
-        alive = self.progress.alive
-        if not alive:
-            return ()
-        like = start_rungs(self.job, tuple(alive))
-        return self.job.layout.spread(self.checkpoints.rungs(self.job.layout.collect(like)))
+        if self.stop():
+            raise Stopped
 
 
 def _mean(losses: Float[np.ndarray, "batch"]) -> tuple[float, float]:
