@@ -2,10 +2,13 @@
 
 Run with the globals ARGUMENTS, FOLDER (where), OUT (for both streams) and FAULT (a dictionary):
   kill: "append" or "rename", at: which of them, when: "before" or "after": SIGKILLs itself there
-  full: after this many records, the disk takes no more
+  full: after this many records, no more can be written; error: what is said then
+  fill: [records, path]: after that many, a file there takes what is left of the disk
+  stuck: seconds that the tenth record takes, in C, where the main thread hears no signal
   report: True draws the report, which takes longer than a tiny run
 """
 
+import ctypes
 import errno
 import os
 import signal
@@ -35,13 +38,29 @@ def watched(kind, function):
         if here and fault["when"] == "before":
             os.kill(os.getpid(), signal.SIGKILL)
         if kind == "append" and seen[kind] > fault.get("full", seen[kind]):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            number = getattr(errno, fault.get("error", "ENOSPC"))
+            raise OSError(number, os.strerror(number))
+        if kind == "append" and "fill" in fault and seen[kind] == fault["fill"][0]:
+            fill(fault["fill"][1])
+        if kind == "append" and seen[kind] == 10 and "stuck" in fault:
+            print("stuck")
+            ctypes.CDLL(None).sleep(fault["stuck"])
         found = function(*arguments, **options)
         if here:
             os.kill(os.getpid(), signal.SIGKILL)
         return found
 
     return call
+
+
+def fill(path):
+    with open(path, "wb", buffering=0) as file:
+        for size in (65536, 1):  # to the last byte
+            try:
+                while file.write(bytes(size)):
+                    pass
+            except OSError:
+                pass
 
 
 def no_report(*_):

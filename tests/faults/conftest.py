@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import runpy
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -42,6 +43,12 @@ def tiny():
 @pytest.fixture
 def ladders():
     return LADDERS
+
+
+@pytest.fixture(scope="session")
+def fuzz():
+    """The module beside, which no package holds."""
+    return SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("fuzz.py"))))
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""SIGKILL at any moment, then the same command with resume=true: the numbers of a run left alone."""
+"""SIGKILL at any moment, then the same command again: the numbers of a run left alone."""
 
 import random
 import time
