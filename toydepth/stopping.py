@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 PATIENCE = 8.0  # seconds for the chunk in hand and its checkpoint; ten are promised in all
@@ -38,13 +38,17 @@ def at_once() -> None:
 
 
 @contextmanager
-def listening(say: Callable[[str], None], then: str) -> Iterator[None]:
+def listening(
+    say: Callable[[str], None], then: str, others: Callable[[], list[int]] = list
+) -> Iterator[None]:
     """Notes the signals that come in the meantime; a second SIGINT ends the process at once.
 
     Where somebody listens already, or outside of the main thread, it changes nothing.
 
     Args:
       then: how to go on, which is said when the first signal comes.
+      others: processes that work for this one, to which SIGTERM is passed on. (SIGINT reaches
+        them from the terminal.)
     """
     if _listening == [os.getpid()] or threading.current_thread() is not threading.main_thread():
         yield
@@ -52,15 +56,15 @@ def listening(say: Callable[[str], None], then: str) -> Iterator[None]:
     ear, mouth = os.pipe()
     os.set_blocking(mouth, False)
     before = {number: signal.signal(number, lambda *_: None) for number in SIGNALS}
-    others = signal.set_wakeup_fd(mouth, warn_on_full_buffer=False)
-    thread = threading.Thread(target=_attend, args=(ear, say, then), daemon=True)
+    known = signal.set_wakeup_fd(mouth, warn_on_full_buffer=False)
+    thread = threading.Thread(target=_attend, args=(ear, say, then, others), daemon=True)
     thread.start()
     _listening[:] = [os.getpid()]
     try:
         yield
     finally:
         _listening.clear()
-        signal.set_wakeup_fd(others)
+        signal.set_wakeup_fd(known)
         for number, handler in before.items():
             signal.signal(number, handler)
         os.close(mouth)  # the thread reads the end of the pipe
@@ -68,7 +72,9 @@ def listening(say: Callable[[str], None], then: str) -> Iterator[None]:
         os.close(ear)
 
 
-def _attend(ear: int, say: Callable[[str], None], then: str) -> None:
+def _attend(
+    ear: int, say: Callable[[str], None], then: str, others: Callable[[], list[int]]
+) -> None:
     deadline = None
     while True:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
@@ -85,6 +91,9 @@ def _attend(ear: int, say: Callable[[str], None], then: str) -> None:
                 _asked.append(number)
                 deadline = time.monotonic() + PATIENCE
                 name = signal.Signals(number).name
+                for process in others() if number == signal.SIGTERM else []:
+                    with suppress(ProcessLookupError):
+                        os.kill(process, number)
                 say(f"{name}: stopping when the chunk in hand is done; {then}")
 
 

@@ -20,10 +20,12 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from toydepth import cli, config, resume, stopping
+from toydepth import cli, config, launchers, resume, stopping
 from toydepth.config import Experiment
 from toydepth.folder import FolderInUse, claim, hold, let_go
+from toydepth.processes import place
 from toydepth.settings import SettingError, reason
+from toydepth.sweep import gather, sentence, watched
 from toydepth.verb import Verb, help_text
 
 VERB = Verb("train", Experiment, config.experiment)
@@ -42,18 +44,52 @@ def main() -> None:
         if cli.is_about_configuration(arguments):
             cli.main(VERB, job)
             return
+        check_processes(command)
+        if command.launcher == "local" and place(command.jobs[0].parallel).index:
+            sys.exit(follow(command.jobs[0]))
         command = resume.resolve(command)
-        check_devices(command.jobs)
-        command = claim(command)
+        if command.launcher == "local":  # other launchers' jobs have processes of their own
+            check_devices(command.jobs)
+        try:
+            command = claim(command)
+        except SettingError:
+            tell(command.jobs[0], go=False)
+            raise
     except SettingError as error:
         cli.fail(VERB.name, error)
     except KeyboardInterrupt:
         cli.fail(VERB.name, "interrupted", 130)
-    with stopping.listening(say, go_on(command.folder)):
-        cli.launch(VERB, job, command)
-        if stopping.asked():
-            sys.exit(stopping.status())
+    if command.launcher in launchers.ELSEWHERE:
+        launch_elsewhere(command)
+    else:
+        with stopping.listening(say, go_on(command.folder), launchers.workers):
+            launch(command)
+            if stopping.asked():
+                sys.exit(stopping.status())
     sys.exit(exit_status(command))
+
+
+def launch(command: cli.Command) -> None:
+    """Runs all jobs; where the launcher breaks, those that have ended are gathered."""
+    try:
+        cli.launch(VERB, job, command)
+    except SystemExit:
+        if command.multirun and not stopping.asked():
+            gather(command.folder)
+        raise
+
+
+def launch_elsewhere(command: cli.Command) -> None:
+    """Runs all jobs on a cluster. Signals end this process, which only waits, at once."""
+    then = {
+        "slurm": "its jobs stay in Slurm (squeue, scancel), and toydepth.report gathers them",
+        "ray": f"so do its jobs; {go_on(command.folder)}",
+    }
+    try:
+        with watched(command):
+            launch(command)
+    except KeyboardInterrupt:
+        cli.fail(VERB.name, f"interrupted; {then[command.launcher]}", 130)
 
 
 def go_on(folder: Path) -> str:
@@ -71,14 +107,17 @@ def job(cfg: DictConfig) -> None:
     hydra = HydraConfig.get()
     folder = Path(hydra.runtime.output_dir)
     several = str(hydra.mode) != "RunMode.RUN"
+    e = config.experiment(OmegaConf.to_container(cfg, resolve=True))
+    if place(e.parallel).index:
+        follow(e)
+        return
     with stopping.listening(say, go_on(folder.parent if several else folder)):
         try:
             hold(folder)
-        except FolderInUse as error:
-            say(f"{folder} is left as it is: {error}")
-            return
-        except OSError as error:
-            say(f"{folder} failed: {reason(error)}")
+        except (FolderInUse, OSError) as error:
+            tell(e, go=False)
+            left = isinstance(error, FolderInUse)
+            say(f"{folder} {f'is left as it is: {error}' if left else f'failed: {reason(error)}'}")
             return
         try:
             attempt(cfg, folder, several)
@@ -101,14 +140,17 @@ def attempt(cfg: DictConfig, folder: Path, several: bool) -> None:
     hydra = HydraConfig.get()
     known = resume.finished(folder, e)
     if known:
+        tell(e, go=False)
         say(f"{folder}: {known['status']} already")
         return
     extra = {"experiment": hydra.runtime.choices.get("experiment"), "versions": versions()}
     try:
         resume.sign(folder, e)
         (folder / "error.txt").unlink(missing_ok=True)  # of an earlier try
-        result = run(e, folder, plain, extra)
+        run(e, folder, plain, extra, job_label(hydra))
     except Stopped:
+        if not stopping.asked():
+            say_of(folder, f"another of its processes was asked to stop; {go_on(folder)}")
         return
     except Exception as error:
         failed = {"status": "failed", "error": reason(error), "rungs": [], "alpha": None}
@@ -122,7 +164,7 @@ def attempt(cfg: DictConfig, folder: Path, several: bool) -> None:
         say(words)
         return
     if several:
-        say(f"job {hydra.job.num}: {sentence(result)} -> {folder}")
+        say(f"job {hydra.job.num}: {sentence(folder)} -> {folder}")
         return
     if stopping.asked():
         return
@@ -134,33 +176,46 @@ def attempt(cfg: DictConfig, folder: Path, several: bool) -> None:
         say(f"{folder} has its result.json, but no report: {reason(error)}")
 
 
-def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
-    """Trains one ladder in its folder, from its last checkpoint if it has one."""
+def job_label(hydra: DictConfig) -> str | None:
+    """How a job that runs beside others of its sweep marks its lines."""
+    alone = hydra.runtime.choices.get("launcher") in (None, "local")
+    return None if alone else f"job {hydra.job.num} · "
+
+
+def prepare(e: Experiment) -> Any:
+    """A job on its devices, for all the processes that train it."""
+    from toydepth.engine import prepare_devices, prepare_job
+    from toydepth.toy import depth_problem
+
+    prepare_devices(e.parallel.devices, place(e.parallel))
+    return prepare_job(e, depth_problem(e), grid(e))
+
+
+def run(
+    e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any], label: str | None
+) -> None:
+    """Trains one ladder in its folder, from its last checkpoint if it has one.
+
+    Args:
+      label: stands before each line on its progress, where it is one of several jobs at a time.
+    """
     from toydepth import summary
-    from toydepth.engine import (
-        Checkpoints,
-        compile_seconds,
-        layout,
-        prepare_devices,
-        prepare_job,
-        restore,
-    )
+    from toydepth.engine import Checkpoints, compile_seconds, restore
     from toydepth.engine import run as train
     from toydepth.rung_weights import save_rung
-    from toydepth.toy import depth_problem
     from toydepth.tracking import History, progress, start_tracker, write_json
 
-    prepare_devices(e.parallel.devices)
     compiled = compile_seconds()
-    grid = layout(e.parallel.devices, replicas=e.replicas, batch=e.train.batch_size)
-    work = prepare_job(e, depth_problem(e), grid)
+    work = prepare(e)
+    tell(e, go=True)
     said = partial(say_of, folder)
     with Checkpoints(folder, said) as checkpoints:
         at, rungs = restore(work, checkpoints)
         known = at.total_step > 0
         if known:
             said(f"going on from step {at.total_step}")
-        with History.open(folder, at.records) as history, progress(work.total_steps) as bar:
+        lines = progress(work.total_steps, plain=True if label else None)
+        with History.open(folder, at.records) as history, lines as bar:
             tracker = start_tracker(
                 e.tracker,
                 folder,
@@ -175,13 +230,16 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
                 history.append(line)
                 tracker.log(line)
 
+            def show(done: int, rung: str, *rest: float) -> None:
+                bar.update(done, f"{label or ''}{rung}", *rest)
+
             try:
                 at = train(
                     work,
                     checkpoints,
                     at,
                     record=record,
-                    show=bar.update,
+                    show=show,
                     keep=partial(save_rung, folder),
                     rungs=rungs,
                     stop=stopping.asked,
@@ -193,7 +251,7 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
     answer = summary.result(e, at.rungs) | {
         "seconds": at.seconds,
         "compile_seconds": compile_seconds() - compiled,
-        "devices": len(grid.devices),
+        "devices": len(work.layout.devices),
     }
     answer |= extra
     write_json(folder / "result.json", answer)
@@ -201,11 +259,57 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
         f"trained for {at.seconds:.0f} s; this start compiled for {answer['compile_seconds']:.0f} s"
     )
     tracker.finish(answer, [])
-    return answer
 
 
-def say_of(folder: Path, words: str) -> None:
-    say(f"{folder}: {words}")
+def tell(e: Experiment, go: bool) -> None:
+    """The first process of a job lets the others know whether there is something to train."""
+    if place(e.parallel).count > 1:
+        from toydepth.engine import from_first, prepare_devices
+
+        prepare_devices(e.parallel.devices, place(e.parallel))
+        from_first(b"go" if go else b"")
+
+
+def follow(e: Experiment) -> int:
+    """What the other processes of a job do: they run the same programs, and write nothing.
+
+    Returns the exit status.
+    """
+    from toydepth.engine import Stopped, from_first, restore
+    from toydepth.engine import run as train
+
+    def nothing(*_: Any) -> None:
+        pass
+
+    name = f"process {place(e.parallel).index}"
+    with stopping.listening(partial(say_of, name), "the first process says how to go on"):
+        try:
+            work = prepare(e)
+            if not from_first(b""):
+                return 0
+            at, rungs = restore(work, None)
+            at = train(
+                work,
+                None,
+                at,
+                record=nothing,
+                show=nothing,
+                keep=nothing,
+                rungs=rungs,
+                stop=stopping.asked,
+            )
+        except Stopped:
+            return stopping.status() if stopping.asked() else 1
+        except SettingError:
+            raise
+        except Exception as error:  # when the first process has failed, too
+            say_of(name, reason(error)[:300])
+            return 1
+    return 3 if any(rung["status"] == "diverged" for rung in at.rungs) else 0
+
+
+def say_of(who: object, words: str) -> None:
+    say(f"{who}: {words}")
 
 
 def describe_run(e: Experiment) -> str:
@@ -213,17 +317,34 @@ def describe_run(e: Experiment) -> str:
     return f"{e.teacher.kind} {e.objective.kind} depth {'-'.join(map(str, e.student.depth))}"
 
 
+def check_processes(command: cli.Command) -> None:
+    """Refuses sweeps by several processes, each of which would go through the jobs on its own."""
+    words = "processes train one job together; those of a sweep's jobs are "
+    words += "hydra.launcher.tasks_per_node with launcher=slurm"
+    for e in command.jobs if command.multirun else []:
+        asked = e.parallel.processes or 1
+        if asked > 1 or (command.launcher != "slurm" and place(e.parallel).count > 1):
+            raise SettingError("parallel.processes", e.parallel.processes, words)
+
+
 def check_devices(jobs: list[Experiment]) -> None:
     """Sets JAX up for all jobs of this process; refuses what the devices cannot divide."""
-    from toydepth.engine import layout, prepare_devices
+    from toydepth.engine import prepare_devices
 
     asked = [e.parallel.devices for e in jobs]
-    prepare_devices(None if None in asked else max(asked))
+    prepare_devices(None if None in asked else max(asked), place(jobs[0].parallel))
     for e in jobs:
-        try:
-            layout(e.parallel.devices, replicas=e.replicas, batch=e.train.batch_size)
-        except ValueError as error:
-            raise SettingError("parallel.devices", e.parallel.devices, str(error)) from None
+        grid(e)
+
+
+def grid(e: Experiment) -> Any:
+    """How a job is laid out over the devices of this process, or a refusal."""
+    from toydepth.engine import layout
+
+    try:
+        return layout(e.parallel.devices, replicas=e.replicas, batch=e.train.batch_size)
+    except ValueError as error:
+        raise SettingError("parallel.devices", e.parallel.devices, str(error)) from None
 
 
 def exit_status(command: cli.Command) -> int:
@@ -238,17 +359,6 @@ def exit_status(command: cli.Command) -> int:
 
     found = {status(folder) for folder in command.job_folders}
     return next((STATUS[s] for s in ("failed", "diverged") if s in found), 0)
-
-
-def sentence(result: dict[str, Any]) -> str:
-    """One line on a finished job of a sweep."""
-    teacher = result["teacher"]
-    losses = ", ".join(
-        f"{r['depth']}: {r['loss']:.3g}" if r["loss"] is not None else f"{r['depth']}: diverged"
-        for r in result["rungs"][:8]
-    )
-    who = f"{teacher['kind']} teacher, seed {teacher['seed']}"
-    return f"{who}, {result['status']}; loss at depth {losses}"
 
 
 if __name__ == "__main__":

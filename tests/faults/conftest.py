@@ -3,6 +3,7 @@ everything, and in which no device is set up yet."""
 
 import json
 import multiprocessing
+import os
 import runpy
 from pathlib import Path
 from types import SimpleNamespace
@@ -49,6 +50,19 @@ def ladders():
 def fuzz():
     """The module beside, which no package holds."""
     return SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("fuzz.py"))))
+
+
+@pytest.fixture(scope="session")
+def need():
+    """need(found, words): skips a test of something that is not here, but not in `.ci/run`."""
+
+    def call(found, words):
+        if not found and os.environ.get("CI"):
+            pytest.fail(words)
+        if not found:
+            pytest.skip(words)
+
+    return call
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ from toydepth.engine.optimizers import update_rule
 from toydepth.engine.plan import Phase, plan
 from toydepth.engine.programs import Programs, build
 from toydepth.engine.schedule import learning_rates
+from toydepth.engine.together import from_first
 
 __all__ = [
     "Checkpoint",
@@ -19,6 +20,7 @@ __all__ = [
     "Stopped",
     "build",
     "compile_seconds",
+    "from_first",
     "layout",
     "learning_rates",
     "plan",

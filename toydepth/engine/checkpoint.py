@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,14 +40,23 @@ class Checkpoints:
     def __init__(self, folder: Path, say: Callable[[str], None] = lambda words: None):
         # Orbax reports every save at INFO, and with a traceback what it raises anyway.
         logging.getLogger("absl").setLevel(logging.CRITICAL)
+        _hear_no_echo()
         self._folder = folder.absolute() / "checkpoints"
         self._say = say
         self._manager = self._open()
         self._saving: int | None = None
 
     def _open(self) -> ocp.CheckpointManager:
+        self._folder.mkdir(parents=True, exist_ok=True)
         options = ocp.CheckpointManagerOptions(
-            max_to_keep=2, enable_async_checkpointing=True, cleanup_tmp_directories=True
+            max_to_keep=2,
+            enable_async_checkpointing=True,
+            cleanup_tmp_directories=True,
+            create=False,
+            # Of several processes the first writes alone: what is saved is whole on each of them.
+            multiprocessing_options=ocp.options.MultiprocessingOptions(
+                primary_host=0, active_processes={0}
+            ),
         )
         return ocp.CheckpointManager(self._folder, options=options)
 
@@ -133,6 +143,24 @@ class Checkpoints:
     def __exit__(self, *_: object) -> None:
         self.wait()
         self._close()
+
+
+def _hear_no_echo() -> None:
+    """Keeps off the terminal what TensorStore's threads say when a save or a read has failed.
+
+    What has failed is raised and said. Threads that were still at it then find Orbax's event loop
+    closed, and would print a traceback each.
+    """
+    hook = sys.unraisablehook
+    if getattr(hook, "hears_no_echo", False):
+        return
+
+    def heard(found) -> None:
+        if str(found.exc_value) != "Event loop is closed":
+            hook(found)
+
+    heard.hears_no_echo = True
+    sys.unraisablehook = heard
 
 
 def digest(checkpoint: Checkpoint) -> str:

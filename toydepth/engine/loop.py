@@ -4,6 +4,7 @@ It speaks of rungs and sizes only. Numbers leave through `record` (one call a me
 `show` (how far the job is); everything needed to go on is in the checkpoint.
 """
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -21,6 +22,7 @@ from toydepth.engine.optimizers import update_rule
 from toydepth.engine.plan import Phase, plan
 from toydepth.engine.programs import Programs, build
 from toydepth.engine.schedule import learning_rates
+from toydepth.engine.together import anywhere, from_first
 from toydepth.toy import Problem, Purpose
 
 Losses = Float[np.ndarray, "replica condition rung batch"]
@@ -100,7 +102,7 @@ def prepare_job(e: Experiment, problem: Problem, layout: Layout) -> Job:
 
 def run(
     job: Job,
-    checkpoints: Checkpoints,
+    checkpoints: Checkpoints | None,
     progress: Progress,
     *,
     record: Callable[[dict[str, Any]], None],
@@ -112,6 +114,7 @@ def run(
     """Trains every phase from `progress` on, and returns the progress at the end.
 
     Args:
+      checkpoints: None on all processes of the job but the first.
       rungs: their arrays at `progress`, as `restore` found them; none at the start.
       stop: asked after each chunk whether to leave.
       keep: takes the size and the final parameters (replica, condition, ...) of each rung that
@@ -138,14 +141,29 @@ def run(
         rungs = loop.start(previous=rungs)
 
 
-def restore(job: Job, checkpoints: Checkpoints) -> tuple[Progress, PyTree]:
+def restore(job: Job, checkpoints: Checkpoints | None) -> tuple[Progress, PyTree]:
     """Where the last checkpoint that can be read was, and its rungs; or the start, and none."""
 
     def like(progress: dict[str, Any]) -> PyTree:
-        return job.layout.collect(start_rungs(job, tuple(progress["alive"])))
+        return job.layout.empty(start_rungs(job, tuple(progress["alive"])))
 
-    found = checkpoints.restore(like)
+    found = checkpoints.restore(like) if checkpoints else None
+    found = _from_first(found, like)
     return (Progress(**found.progress), found.rungs) if found else (Progress(), ())
+
+
+def _from_first(found: Checkpoint | None, like: Callable[[dict[str, Any]], PyTree]):
+    """The checkpoint that the first process has found, on all of them."""
+    if jax.process_count() == 1:
+        return found
+    progress = json.loads(from_first(json.dumps(found and found.progress).encode()))
+    if progress is None:
+        return None
+    leaves, structure = jax.tree.flatten(found.rungs if found else like(progress))
+    leaves = [
+        np.frombuffer(from_first(np.asarray(x).tobytes()), x.dtype).reshape(x.shape) for x in leaves
+    ]
+    return Checkpoint(progress, jax.tree.unflatten(structure, leaves))
 
 
 def start_rungs(job: Job, sizes: tuple[int, ...], previous: PyTree = ()) -> PyTree:
@@ -224,7 +242,7 @@ class _Loop:
                 if progress.step * e.train.tests // self.round_steps > tests_before:
                     self.test(rungs)
                 due = self.ticked - self.saved >= e.engine.checkpoint_seconds
-                if due or self.stop():
+                if anywhere(due or self.stop()):
                     self.save(rungs)
         return rungs
 
@@ -407,9 +425,10 @@ class _Loop:
 
     def save(self, rungs: PyTree) -> None:
         checkpoint = Checkpoint(asdict(self.progress), self.job.layout.collect(rungs))
-        self.checkpoints.save(self.progress.total_step, checkpoint)
+        if self.checkpoints:
+            self.checkpoints.save(self.progress.total_step, checkpoint)
         self.saved = time.monotonic()
-        if self.stop():
+        if anywhere(self.stop()):
             raise Stopped
 
 
