@@ -56,6 +56,11 @@ def test_a_job_takes_no_more_cores_than_it_is_told(monkeypatch):
     assert cores() == len(os.sched_getaffinity(0))
 
 
+def test_jobs_can_share_a_gpu():
+    """JAX is set up by now, and was told not to take the memory before it is needed."""
+    assert os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
+
+
 def report(folder):
     found = json.loads((folder / "report.json").read_text())
     keep = ("teacher", "objective", "depths", "losses", "alpha", "local_alpha", "replicas")
@@ -74,11 +79,14 @@ SWEEP = ["-m", "teacher=shared,independent", "student.depth=2,3,6"]
 @pytest.mark.slow
 def test_joblib_reports_what_one_job_after_another_does(joblib, command, tmp_path, tiny):
     words = [*tiny, *SWEEP, "train.steps=30"]
-    for folder, launcher in (("one", []), ("two", joblib)):
+    for folder, launcher in (("one", []), ("two", [*joblib, "tracker=wandb"])):
         done = command(*words, *launcher, f"hydra.sweep.dir={folder}")
         assert done.returncode == 0, done.stderr
     assert report(tmp_path / "two") == report(tmp_path / "one")
-    assert done.stderr.count("job ") >= 6 and "job 5 · rung" in done.stderr
+    for number in range(6):
+        assert f"job {number} · rung" in done.stderr
+        assert f"job {number}: " in done.stderr
+        assert len(list((tmp_path / "two" / str(number) / "wandb").glob("offline-run-*"))) == 1
 
 
 @pytest.mark.slow
