@@ -86,7 +86,7 @@ REFUSED = {  # the command: what the line must say
     "-m seed=range(3,0)": "a list, a,b,c, or a range",
     "-m seed=shuffle(range(0,10**12))": "seed=shuffle",
     "-m seed=shuffle(0,1)": "in order",
-    "-m seed=range(0,1000000000000)": "at most 100000 jobs",
+    "-m seed=range(0,1000000000000)": "at most 10000 jobs",
     "-m experiment=fig5,midpoint": "run them one by one",
     "-m experiment=quickstart,null": "experiment=null",
     "-m hydra.run.dir=x": "the folder of a sweep is hydra.sweep.dir",

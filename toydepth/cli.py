@@ -106,6 +106,8 @@ def read_command(verb: Verb, arguments: Sequence[str]) -> Command:
         ]
         _refuse_nested_sweeps(verb, given)
         combinations = overrides.expand([*swept, *given.values()]) if multirun else []
+        if len(combinations) > 100:
+            say(verb.name, f"checking the settings of {len(combinations)} jobs")
         jobs = [_job(verb, _compose(verb, job)) for job in combinations]
         if not (jobs or flags.hydra_help or flags.shell_completion):  # those are about no job
             jobs = [_job(verb, base)]

@@ -17,7 +17,7 @@ from toydepth import launchers
 from toydepth.settings import SettingError, meanings
 from toydepth.verb import Verb, groups
 
-SWEEP_LIMIT = 100_000
+SWEEP_LIMIT = 10_000  # each is composed before the first starts, ten or so in a second
 # Of Hydra's own settings, those that only say where, how many and how loud. Others name code
 # (searchpath, callbacks, job_logging), copy the environment into a configuration (job.env_copy),
 # or put files where neither `resume` nor the report looks for them.

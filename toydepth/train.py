@@ -12,6 +12,7 @@ Exit status: 0 all well, 1 a job failed, 2 a setting is not allowed (nothing was
 3 a rung diverged (the other rungs' results stand), 130 SIGINT, 143 SIGTERM.
 """
 
+import os
 import sys
 import traceback
 from functools import partial
@@ -47,14 +48,7 @@ def main() -> None:
         check_processes(command)
         if command.launcher == "local" and place(command.jobs[0].parallel).index:
             sys.exit(follow(command.jobs[0]))
-        command = resume.resolve(command)
-        if command.launcher == "local":  # other launchers' jobs have processes of their own
-            check_devices(command.jobs)
-        try:
-            command = claim(command)
-        except SettingError:
-            tell(command.jobs[0], go=False)
-            raise
+        command = take_folder(command)
     except SettingError as error:
         cli.fail(VERB.name, error)
     except KeyboardInterrupt:
@@ -69,12 +63,29 @@ def main() -> None:
     sys.exit(exit_status(command))
 
 
+def take_folder(command: cli.Command) -> cli.Command:
+    """The command with its folder, which is made last: what is refused leaves none behind."""
+    here = command.launcher == "local"  # other launchers' jobs have processes of their own
+    several = here and place(command.jobs[0].parallel).count > 1
+    if several:  # the others hear from this one how it goes
+        check_devices(command.jobs)
+    try:
+        command = resume.resolve(command)
+        if here and not several:
+            check_devices(command.jobs)
+        return claim(command)
+    except SettingError:
+        if several:
+            tell(command.jobs[0], go=False)
+        raise
+
+
 def launch(command: cli.Command) -> None:
     """Runs all jobs; where the launcher breaks, those that have ended are gathered."""
     try:
         cli.launch(VERB, job, command)
-    except SystemExit:
-        if command.multirun and not stopping.asked():
+    except SystemExit as left:
+        if command.multirun and left.code == 1:
             gather(command.folder)
         raise
 
@@ -85,6 +96,7 @@ def launch_elsewhere(command: cli.Command) -> None:
         "slurm": "its jobs stay in Slurm (squeue, scancel), and toydepth.report gathers them",
         "ray": f"so do its jobs; {go_on(command.folder)}",
     }
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would report to its makers
     try:
         with watched(command):
             launch(command)
@@ -210,7 +222,7 @@ def run(
     tell(e, go=True)
     said = partial(say_of, folder)
     with Checkpoints(folder, said) as checkpoints:
-        at, rungs = restore(work, checkpoints)
+        at, rungs = restore(work, checkpoints, History.lines_of(folder))
         known = at.total_step > 0
         if known:
             said(f"going on from step {at.total_step}")

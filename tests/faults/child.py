@@ -4,15 +4,15 @@ Run with the globals ARGUMENTS, FOLDER (where), OUT (for both streams) and FAULT
   kill: "append" or "rename", at: which of them, when: "before" or "after": SIGKILLs itself there
   full: after this many records, no more can be written; error: what is said then
   fill: [records, path]: after that many, a file there takes what is left of the disk
-  stuck: seconds that the tenth record takes, in C, where the main thread hears no signal
+  stuck: seconds that the tenth record takes, however many signals come
   report: True draws the report, which takes longer than a tiny run
 """
 
-import ctypes
 import errno
 import os
 import signal
 import sys
+import time
 
 os.chdir(FOLDER)  # noqa: F821
 handle = os.open(OUT, os.O_WRONLY | os.O_CREAT | os.O_APPEND)  # noqa: F821
@@ -44,7 +44,7 @@ def watched(kind, function):
             fill(fault["fill"][1])
         if kind == "append" and seen[kind] == 10 and "stuck" in fault:
             print("stuck")
-            ctypes.CDLL(None).sleep(fault["stuck"])
+            time.sleep(fault["stuck"])
         found = function(*arguments, **options)
         if here:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -24,7 +24,9 @@ def like(progress):
 def saved(folder, steps=(10, 20, 30), say=lambda words: None):
     with Checkpoints(folder, say) as checkpoints:
         for step in steps:
-            checkpoints.save(step, Checkpoint({"step": step, "losses": [float("nan")]}, rungs(step)))
+            checkpoints.save(
+                step, Checkpoint({"step": step, "losses": [float("nan")]}, rungs(step))
+            )
     return folder / "checkpoints"
 
 
@@ -91,12 +93,23 @@ def test_a_damaged_one_is_named_and_the_one_before_is_taken(tmp_path, how):
 def test_a_single_bit_is_noticed(tmp_path, place):
     """Where TensorStore reads another number and says nothing."""
     folder = saved(tmp_path)
-    (data,) = [p for p in (folder / "30").rglob("d/*") if p.is_file() and p.stat().st_size > 300][:1]
+    (data,) = [p for p in (folder / "30").rglob("d/*") if p.is_file() and p.stat().st_size > 300][
+        :1
+    ]
     content = bytearray(data.read_bytes())
     content[len(content) * place // 1000] ^= 1
     data.write_bytes(content)
     step, said = found(tmp_path)
     assert (step, len(said)) in ((20, 1), (30, 0))
+
+
+def test_one_that_the_run_cannot_go_on_from_is_damaged_too(tmp_path):
+    """As where the machine has lost its power, and the measurements that it knows of."""
+    saved(tmp_path)
+    said = []
+    with Checkpoints(tmp_path, said.append) as checkpoints:
+        found = checkpoints.restore(like, lambda at: "too late" if at["step"] > 20 else None)
+    assert found.progress["step"] == 20 and "too late" in said[0]
 
 
 def test_where_none_can_be_read_this_is_said(tmp_path):

@@ -1,4 +1,4 @@
-"""A disk that is full or has become read-only: one line, status 1, and what is there stays whole."""
+"""A disk that is full or has become read-only: one line, status 1, and what is there is whole."""
 
 import json
 import os

@@ -46,8 +46,12 @@ def is_named(words: list[str], line: str) -> None:
     given = [printable(word) for word in words]
     # A bound that joins two settings may name the other one.
     joined = name in ("train.batch_size", "parallel.devices", "model", "data.path")
-    assert name in ("flag", "multirun", "command") or joined or any(
-        name.split("=")[0][:60] in word or word.split("=")[0].strip() in name for word in given
+    assert (
+        name in ("flag", "multirun", "command")
+        or joined
+        or any(
+            name.split("=")[0][:60] in word or word.split("=")[0].strip() in name for word in given
+        )
     ), (words, line)
 
 

@@ -15,13 +15,14 @@ HOLDER = """
 import sys, time, multiprocessing
 from pathlib import Path
 from toydepth.folder import hold
-hold(Path(sys.argv[1]))
-children = [multiprocessing.get_context(kind).Process(target=time.sleep, args=(60,), daemon=False)
-            for kind in ("fork", "spawn")]
-for child in children:
-    child.start()
-print(*(child.pid for child in children), flush=True)
-time.sleep(60)
+if __name__ == "__main__":
+    hold(Path(sys.argv[1]))
+    children = [multiprocessing.get_context(kind).Process(target=time.sleep, args=(600,))
+                for kind in ("fork", "spawn")]
+    for child in children:
+        child.start()
+    print(*(child.pid for child in children), flush=True)
+    time.sleep(600)
 """
 
 
@@ -29,7 +30,7 @@ time.sleep(60)
 def holder(tmp_path):
     """A process that holds the folder, and its two children."""
     script = tmp_path / "holder.py"
-    script.write_text(HOLDER.replace("\nhold(", "\nif __name__ != '__main__': sys.exit()\nhold("))
+    script.write_text(HOLDER)
     process = subprocess.Popen(
         [sys.executable, str(script), str(tmp_path)], stdout=subprocess.PIPE, text=True
     )

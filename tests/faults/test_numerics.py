@@ -66,7 +66,7 @@ def test_the_coldest_and_the_hottest_targets_train(make, tmp_path, temperature, 
 
 def test_the_divergence_of_one_hot_logits_is_exact_and_finite():
     hot = np.array([[0.0, 1e8, -1e8]], np.float32)
-    for student, expected in ((hot, 0.0), (hot[:, ::-1], 1e8)):
+    for student, expected in ((hot, 0.0), (-hot, 2e8)):
         loss, slope = jax.value_and_grad(kl_divergence)(student, hot)
         assert float(loss) == expected and np.isfinite(slope).all()
 
@@ -84,7 +84,7 @@ def test_an_epsilon_below_float32_is_settled(make, tmp_path):
 
 
 def test_a_state_whose_square_overflows_is_no_number():
-    """Or the norm would be zero, the loss finite, and a rung that has blown up be called trained."""
+    """Or the norm would be zero, the loss finite, and a rung that has blown up pass for trained."""
     x = np.array([[3e19, 1.0], [3.0, 4.0], [1e-30, 0.0], [np.inf, 1.0]], np.float32)
     normed = np.asarray(rms_norm(x))
     assert np.isnan(normed[0]).all() and np.isnan(normed[3]).any()

@@ -49,7 +49,10 @@ def test_nothing_from_others_is_unpickled():
             for alias in (node.names if isinstance(node, ast.Import) else [ast.alias(node.module)])
         }
         assert not {"pickle", "dill", "cloudpickle", "shelve", "marshal"} & imported, path
-    loads = [(p, c) for p, c in calls("load") if getattr(c.func.value, "id", "") in ("np", "torch")]
+    loads = []
+    for path, call in calls("load"):
+        if getattr(getattr(call.func, "value", None), "id", "") in ("np", "torch"):
+            loads.append((path, call))
     assert loads
     for path, call in loads:
         given = {word.arg: getattr(word.value, "value", None) for word in call.keywords}
@@ -59,8 +62,11 @@ def test_nothing_from_others_is_unpickled():
 
 @pytest.mark.parametrize("name", ["eval", "exec", "system", "popen"])
 def test_no_text_is_run_as_code(name):
-    found = [(path.name, call.lineno) for path, call in calls(name)
-             if not (name == "eval" and not call.args)]  # a network's eval() takes nothing
+    found = [
+        (path.name, call.lineno)
+        for path, call in calls(name)
+        if not (name == "eval" and not call.args)
+    ]  # a network's eval() takes nothing
     assert found == []
 
 

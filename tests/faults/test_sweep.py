@@ -1,4 +1,4 @@
-"""A sweep's own command again: finished jobs are skipped, half-done ones go on, failed ones retry."""
+"""A sweep's command again: finished jobs are skipped, half-done ones go on, failed ones retry."""
 
 import json
 import time

@@ -88,17 +88,24 @@ class Checkpoints:
         self._close()
         self._manager = self._open()
 
-    def restore(self, like: Callable[[dict[str, Any]], PyTree]) -> Checkpoint | None:
+    def restore(
+        self,
+        like: Callable[[dict[str, Any]], PyTree],
+        amiss: Callable[[dict[str, Any]], str | None] = lambda progress: None,
+    ) -> Checkpoint | None:
         """The last checkpoint that is whole, or None. Damaged ones are named and set aside.
 
         Args:
           like: rungs in the structure that they have at some progress.
+          amiss: why a run cannot go on from some progress, or None.
         """
         damaged, found = [], None
         for step in sorted(self._manager.all_steps(read=True), reverse=True):
             try:
                 held = self._read(step, progress=ocp.args.JsonRestore())["progress"]
                 progress, expected = held["progress"], held["digest"]
+                if words := amiss(progress):
+                    raise ValueError(words)
             except Exception as error:  # whatever JSON and Orbax have at hand
                 damaged.append((step, error))
                 continue

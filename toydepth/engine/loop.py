@@ -141,13 +141,25 @@ def run(
         rungs = loop.start(previous=rungs)
 
 
-def restore(job: Job, checkpoints: Checkpoints | None) -> tuple[Progress, PyTree]:
-    """Where the last checkpoint that can be read was, and its rungs; or the start, and none."""
+def restore(
+    job: Job, checkpoints: Checkpoints | None, records: float = np.inf
+) -> tuple[Progress, PyTree]:
+    """Where the last checkpoint that can be read was, and its rungs; or the start, and none.
+
+    Args:
+      records: measurements that are on the disk; a checkpoint that knows of more has outlived
+        some of them, as where the machine lost its power.
+    """
 
     def like(progress: dict[str, Any]) -> PyTree:
         return job.layout.empty(start_rungs(job, tuple(progress["alive"])))
 
-    found = checkpoints.restore(like) if checkpoints else None
+    def amiss(progress: dict[str, Any]) -> str | None:
+        if progress["records"] > records:
+            return f"it knows of {progress['records']} measurements and the history of {records}"
+        return None
+
+    found = checkpoints.restore(like, amiss) if checkpoints else None
     found = _from_first(found, like)
     return (Progress(**found.progress), found.rungs) if found else (Progress(), ())
 
@@ -201,7 +213,6 @@ class _Loop:
         self.job, self.checkpoints, self.progress = job, checkpoints, progress
         self.record, self.show, self.keep, self.stop = record, show, keep, stop
         self.ticked = self.saved = time.monotonic()
-        self.schedules = {}
         self.cache, self.room = {}, job.experiment.engine.target_cache_gb * 1e9
 
     @property
@@ -257,7 +268,7 @@ class _Loop:
         chunk = job.experiment.engine.chunk
         stop = progress.step + chunk - (progress.offset + progress.step) % chunk
         steps = np.arange(progress.step, min(stop, self.round_steps))
-        rates = np.stack([self.rates(size, self.round_steps)[steps] for size in progress.alive])
+        rates = np.stack([self.rates(size, steps) for size in progress.alive])
         streamed = progress.offset + steps  # a further round reads on in the stream
         targets = self.targets(streamed)
         rungs, losses = job.programs.train(rungs, job.teachers, streamed, rates, targets)
@@ -411,12 +422,9 @@ class _Loop:
     def cells(self, losses: np.ndarray):
         return np.ndindex(losses.shape[:2])
 
-    def rates(self, size: int, steps: int) -> Float[np.ndarray, "steps"]:
-        if (size, steps) not in self.schedules:
-            e = self.job.experiment
-            rates = learning_rates(e.optimizer, e.schedule, size=size, steps=steps)
-            self.schedules[size, steps] = rates
-        return self.schedules[size, steps]
+    def rates(self, size: int, steps: Int[np.ndarray, "steps"]) -> Float[np.ndarray, "steps"]:
+        e = self.job.experiment
+        return learning_rates(e.optimizer, e.schedule, steps, size=size, steps=self.round_steps)
 
     def tick(self) -> None:
         now = time.monotonic()
