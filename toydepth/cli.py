@@ -5,6 +5,7 @@ composed and checked, and whatever is wrong becomes one line and exit status 2.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -20,7 +21,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from toydepth import __version__, overrides
-from toydepth.settings import SettingError, defaults, fold
+from toydepth.settings import SettingError, defaults, fold, reason
 from toydepth.verb import CONF, Verb
 
 
@@ -34,6 +35,7 @@ class Command(NamedTuple):
       multirun: whether Hydra runs it as a sweep.
       overrides: its overrides, as Hydra is to be given them.
       resumed: whether the folder holds the run that the command goes on with.
+      launcher: who runs the jobs of a sweep.
     """
 
     jobs: list[Any]
@@ -42,6 +44,7 @@ class Command(NamedTuple):
     multirun: bool
     overrides: list[str]
     resumed: bool = False
+    launcher: str = "local"
 
     @property
     def folder_setting(self) -> str:
@@ -103,18 +106,31 @@ def read_command(verb: Verb, arguments: Sequence[str]) -> Command:
         ]
         _refuse_nested_sweeps(verb, given)
         combinations = overrides.expand([*swept, *given.values()]) if multirun else []
+        if len(combinations) > 100:
+            say(verb.name, f"checking the settings of {len(combinations)} jobs")
         jobs = [_job(verb, _compose(verb, job)) for job in combinations]
         if not (jobs or flags.hydra_help or flags.shell_completion):  # those are about no job
             jobs = [_job(verb, base)]
     folder, named = _folder(base, multirun, given)
-    return Command(jobs, folder, named, multirun, [*texts, *dropped])
+    launcher = base.hydra.runtime.choices.get("launcher") or "local"
+    return Command(jobs, folder, named, multirun, [*texts, *dropped], launcher=launcher)
 
 
 def launch(verb: Verb, task: Callable[[DictConfig], Any], command: Command) -> None:
     """Hands a checked command to Hydra, which calls `task` for each of its jobs."""
     mode = ["--multirun"] if command.multirun else []
     sys.argv = [sys.argv[0], *mode, *command.overrides, _where(command)]
-    main(verb, task)
+    wanted = os.environ.get("HYDRA_FULL_ERROR")
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # or Hydra prints its own traceback and exits
+    try:
+        main(verb, task)
+    except Exception as error:  # of Hydra itself or of its launcher: our jobs do not raise
+        if wanted == "1":
+            raise
+        fail(verb.name, f"{command.folder} failed: {reason(error)}", 1)
+    finally:
+        if wanted is None:
+            del os.environ["HYDRA_FULL_ERROR"]
 
 
 def main(verb: Verb, task: Callable[[DictConfig], Any]) -> None:
@@ -162,7 +178,9 @@ def _read_flags(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]
 
 def _where(command: Command) -> str:
     """The command's folder as an override, whatever is in its name."""
-    text = QuotedString(str(command.folder), Quote.single).with_quotes()
+    # Jobs that run elsewhere may start in another working directory.
+    folder = command.folder if command.launcher == "local" else command.folder.absolute()
+    text = QuotedString(str(folder), Quote.single).with_quotes()
     return f"{command.folder_setting}={text}"
 
 
@@ -203,7 +221,11 @@ def _compose(verb: Verb, texts: Sequence[str]) -> DictConfig:
     try:
         return compose(verb.name, list(texts), return_hydra_config=True)
     except (HydraException, OmegaConfBaseException, ValueError) as error:
-        raise SettingError("overrides", " ".join(texts), fold(error)) from None
+        for text in texts if len(texts) > 1 else []:
+            _compose(verb, [text])  # which of them it is
+        name, _, value = " ".join(texts).partition("=")
+        words = f"{overrides.allowed(verb, name)} ({fold(error)[:200]})"
+        raise SettingError(name, value, words) from None
 
 
 def _job(verb: Verb, cfg: DictConfig) -> Any:
@@ -212,5 +234,10 @@ def _job(verb: Verb, cfg: DictConfig) -> Any:
         own = OmegaConf.masked_copy(cfg, [key for key in cfg if key != "hydra"])
         plain = OmegaConf.to_container(own, resolve=True)
     except OmegaConfBaseException as error:
-        raise SettingError(error.full_key or "configuration", "?", fold(error)) from None
+        name = error.full_key or "configuration"
+        given = OmegaConf.to_container(own, resolve=False)
+        for part in name.split("."):
+            given = given.get(part, "?") if isinstance(given, dict) else given
+        words = f"{overrides.allowed(verb, name)} ({fold(error)[:200]})"
+        raise SettingError(name, given, words) from None
     return verb.read(plain)

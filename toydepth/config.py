@@ -11,6 +11,7 @@ from typing import Any
 
 from toydepth.settings import (
     SettingError,
+    address,
     choice,
     either,
     flag,
@@ -121,7 +122,18 @@ class Engine:
 @dataclass(frozen=True)
 class Parallel:
     devices: int | None = setting(
-        None, optional(whole(1, 4096)), "devices that share the batch; null takes all that can"
+        None,
+        optional(whole(1, 4096)),
+        "devices that share the batch, over all processes; null takes all that can",
+    )
+    processes: int | None = setting(
+        None, optional(whole(1, 4096)), "processes that train the job together; null asks Slurm"
+    )
+    process_id: int | None = setting(
+        None, optional(whole(0, 4095)), "which of the processes this is; 0 writes"
+    )
+    coordinator: str | None = setting(
+        None, optional(address()), "where the other processes find process 0"
     )
 
 
@@ -204,6 +216,7 @@ def _check_together(e: Experiment) -> None:
                 list(steps),
                 f"it must be one number or one for each of the {len(e.student.depth)} depths",
             )
+    _check_processes(e.parallel)
     devices = e.parallel.devices
     if devices is not None:
         shards = row_shards(devices, e.replicas)
@@ -213,6 +226,25 @@ def _check_together(e: Experiment) -> None:
                 e.train.batch_size,
                 f"parallel.devices={devices} needs a multiple of {shards}",
             )
+
+
+def _check_processes(p: Parallel) -> None:
+    """Several processes have to know which of them each is, and where the first one is."""
+    together = p.processes is not None and p.processes > 1
+    for name in ("process_id", "coordinator"):
+        value = getattr(p, name)
+        if together and value is None:
+            words = f"parallel.processes={p.processes} needs one"
+            raise SettingError(f"parallel.{name}", value, words)
+        if not together and value is not None:
+            words = "it goes with parallel.processes=N, two or more"
+            raise SettingError(f"parallel.{name}", value, words)
+    if together and p.process_id >= p.processes:
+        words = f"it must be below parallel.processes={p.processes}"
+        raise SettingError("parallel.process_id", p.process_id, words)
+    if together and p.devices is not None and p.devices % p.processes:
+        words = f"parallel.processes={p.processes} needs a multiple of {p.processes}"
+        raise SettingError("parallel.devices", p.devices, words)
 
 
 def row_shards(devices: int, replicas: int) -> int:

@@ -6,18 +6,23 @@ obey although it must not, is refused here in one line.
 
 import difflib
 import itertools
+import re
 from collections.abc import Sequence
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, QuotedString
 from hydra.errors import HydraException
 
+from toydepth import launchers
 from toydepth.settings import SettingError, meanings
 from toydepth.verb import Verb, groups
 
-SWEEP_LIMIT = 100_000
-# What `resume` and the report look for has to be where they look.
-FIXED = ("hydra.run", "hydra.sweep", "hydra.sweep.subdir", "hydra.output_subdir")
+SWEEP_LIMIT = 10_000  # each is composed before the first starts, ten or so in a second
+# Of Hydra's own settings, those that only say where, how many and how loud. Others name code
+# (searchpath, callbacks, job_logging), copy the environment into a configuration (job.env_copy),
+# or put files where neither `resume` nor the report looks for them.
+OF_HYDRA = ("hydra.run.dir", "hydra.sweep.dir", "hydra.mode", "hydra.verbose", "hydra/launcher")
+OF_HYDRA += ("hydra.launcher", "hydra.sweeper.max_batch_size", "hydra.job.env_set")
 
 
 def parse(text: str) -> Override:
@@ -29,6 +34,9 @@ def parse(text: str) -> Override:
     if override is None or not override.key_or_group:
         words = "it is written name=value; odd text has quotes of its own, name='\"odd, text\"'"
         raise SettingError(name, value, words)
+    if "${oc." in value or "${hydra:" in value:
+        words = "the environment and Hydra's own settings are not read into a setting"
+        raise SettingError(name, value, words)
     return override
 
 
@@ -37,16 +45,11 @@ def check(verb: Verb, override: Override) -> None:
     name, value = override.key_or_group, value_of(override)
     # Text names no code (data.path=my_target_runs.csv); a dictionary could.
     nested = not isinstance(override.value(), str | QuotedString)
-    if (
-        "_target_" in name
-        or (nested and "_target_" in value)
-        or name.startswith(("hydra.callbacks", "hydra/callbacks"))
-    ):
+    if "_target_" in name or (nested and "_target_" in value):
         raise SettingError(name, value, "code is not named on the command line")
-    if name in FIXED:
-        words = "it is fixed; hydra.run.dir and hydra.sweep.dir are where a run and a sweep go"
-        raise SettingError(name, value, words)
-    if name.startswith(("hydra.", "hydra/")):
+    if re.match(r"hydra\b", name):
+        if not any(name == known or name.startswith(f"{known}.") for known in OF_HYDRA):
+            raise SettingError(name, value, f"of Hydra's settings there are {', '.join(OF_HYDRA)}")
         if override.is_sweep_override():
             raise SettingError(name, value, "it has one value")
         return
@@ -62,12 +65,22 @@ def check(verb: Verb, override: Override) -> None:
         for chosen in values:
             if chosen not in options:
                 raise SettingError(name, chosen, f"one of {', '.join(options)}")
+            if name == "launcher":
+                launchers.require(chosen)
+        if name == "launcher" and several:
+            raise SettingError(name, value, "it has one value")
         return
     names = [known for known, *_ in meanings(verb.schema)]
     if name not in names:
         close = difflib.get_close_matches(name, [*offered, *names], n=2, cutoff=0.6)
         hint = f"did you mean {' or '.join(close)}?" if close else "see --help for those there are"
         raise SettingError(name, value, f"there is no such setting; {hint}")
+
+
+def allowed(verb: Verb, name: str) -> str:
+    """What a setting may be, as words."""
+    known = {setting: words for setting, _, _, words in meanings(verb.schema)}
+    return f"it must be {known[name]}" if name in known else "Hydra cannot make a job of it"
 
 
 def value_of(override: Override) -> str:

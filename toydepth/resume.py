@@ -1,9 +1,12 @@
 """`resume=true`: which folder a command goes on in, and whether it may."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from toydepth import config
 from toydepth.cli import Command, say
@@ -11,6 +14,8 @@ from toydepth.config import Experiment
 from toydepth.folder import holds_run
 from toydepth.results import ResultError, left_by_train, read_result
 from toydepth.settings import SettingError, show
+
+SIGNATURE = "settings.json"
 
 
 def resolve(command: Command) -> Command:
@@ -31,12 +36,12 @@ def resolve(command: Command) -> Command:
         return command
     if isinstance(how, str):
         folder = Path(how)
-        if not (folder / _mark(command)).exists():
+        if not _is_of(command, folder):
             kind = "a sweep" if command.multirun else "a run"
             raise SettingError("resume", how, f"it is not the folder of {kind}")
     elif command.named:
         folder = command.folder
-        if holds_run(folder) and not (folder / _mark(command)).exists():
+        if holds_run(folder) and not _is_of(command, folder):
             kind = "a sweep" if command.multirun else "a run"
             raise SettingError(
                 command.folder_setting, folder, f"it holds something else than {kind}"
@@ -66,15 +71,37 @@ def finished(folder: Path, e: Experiment) -> dict[str, Any] | None:
     return result if result["status"] in ("completed", "diverged") else None
 
 
-def _mark(command: Command) -> str:
-    """What Hydra leaves in a folder as soon as such a command starts."""
-    return "multirun.yaml" if command.multirun else ".hydra/config.yaml"
+def sign(folder: Path, e: Experiment) -> None:
+    """Writes down, once for all its starts, which settings the numbers in a folder are of.
+
+    Hydra writes its own record again at every start, and a process killed in that leaves half.
+    """
+    from toydepth.tracking import write_json
+
+    if not (folder / SIGNATURE).exists():
+        write_json(folder / SIGNATURE, config.settings(e))
+
+
+def _is_of(command: Command, folder: Path) -> bool:
+    """Whether the folder is of the command's kind, by what such a command leaves as it starts."""
+    if command.multirun:
+        return (folder / "multirun.yaml").exists()
+    return (folder / SIGNATURE).exists() or (folder / ".hydra" / "config.yaml").exists()
+
+
+def _is_train_s(command: Command, folder: Path) -> bool:
+    """The same, and left by train: other verbs' folders lie beside its own."""
+    if command.multirun:
+        mark, first = folder / "multirun.yaml", folder / "0"
+    else:
+        mark, first = folder / ".hydra" / "config.yaml", folder
+    return left_by_train(mark) or (mark.exists() and (first / SIGNATURE).exists())
 
 
 def _newest(command: Command) -> Path | None:
     """The newest folder of the same kind with the same settings, or None if there is no run yet."""
     root = command.folder.parents[1]  # outputs/<date>/<time>-<name>
-    runs = (folder for folder in root.glob("*/*") if left_by_train(folder / _mark(command)))
+    runs = (folder for folder in root.glob("*/*") if _is_train_s(command, folder))
     found = sorted(runs, reverse=True)
     nearest = None
     for folder in found:
@@ -103,15 +130,29 @@ def _differences(command: Command, folder: Path) -> list[str]:
 
 
 def _job_differences(e: Experiment, folder: Path) -> list[str]:
-    path = folder / ".hydra" / "config.yaml"
-    if not path.is_file():
-        return []
     try:
-        old = config.settings(config.experiment(OmegaConf.to_container(OmegaConf.load(path))))
-    except (SettingError, OSError, ValueError) as error:
-        return [f"a configuration that cannot be read ({error})"]
+        old = _settings_of(folder)
+    except (OSError, ValueError, YAMLError, OmegaConfBaseException) as error:
+        return [f"settings that cannot be read ({error})"]
     return [
-        f"{name}={show(old[name])}, not {show(new)}"
+        f"{name}={show(old.get(name))}, not {show(new)}"
         for name, new in config.settings(e).items()
-        if old[name] != new
+        if old and old.get(name) != new
     ]
+
+
+def _settings_of(folder: Path) -> dict[str, Any]:
+    """What the numbers in a job's folder depend on; nothing if it holds no numbers yet."""
+    signature, composed = folder / SIGNATURE, folder / ".hydra" / "config.yaml"
+    if signature.exists():
+        signed = json.loads(signature.read_text())
+        if not isinstance(signed, dict):
+            raise ValueError(f"{signature} holds no settings")
+        return signed
+    try:
+        cfg = OmegaConf.to_container(OmegaConf.load(composed)) if composed.exists() else None
+        return config.settings(config.experiment(cfg)) if cfg else {}
+    except (OSError, ValueError, YAMLError, OmegaConfBaseException):
+        if (folder / "checkpoints").exists():
+            raise
+        return {}  # the job was killed as it started

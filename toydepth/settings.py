@@ -5,6 +5,7 @@ A schema is a frozen dataclass of settings and of further such dataclasses; a ve
 """
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
@@ -14,7 +15,7 @@ class SettingError(ValueError):
     """A setting that is not allowed, as one line: its name, its value and what is allowed."""
 
     def __init__(self, name: str, value: Any, allowed: str):
-        super().__init__(f"{name}={show(value)} is not allowed: {allowed}")
+        super().__init__(f"{show(name)}={show(value)} is not allowed: {allowed}")
 
 
 def show(value: Any) -> str:
@@ -22,13 +23,19 @@ def show(value: Any) -> str:
     named = {None: "null", True: "true", False: "false"}
     value = list(value) if isinstance(value, tuple) else value
     text = named[value] if value is None or isinstance(value, bool) else str(value)
-    text = text.encode("unicode_escape").decode()  # no control character reaches a terminal
+    text = printable(text)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
+def printable(text: str) -> str:
+    """Text without what a terminal would obey: such characters become their escapes."""
+    escaped = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return "".join(escaped)
+
+
 def fold(text: object) -> str:
-    """Any text as one line."""
-    return " ".join(str(text).split())
+    """Any text as one printable line."""
+    return printable(" ".join(str(text).split()))
 
 
 def reason(error: Exception) -> str:
@@ -89,6 +96,17 @@ def text() -> Check:
         return value
 
     return Check("printable text", read)
+
+
+def address() -> Check:
+    def read(value):
+        _require(isinstance(value, str))
+        host, _, port = value.rpartition(":")
+        _require(re.fullmatch(r"[A-Za-z0-9._\-\[\]:]{1,255}", host) is not None)
+        _require(port.isascii() and port.isdecimal() and 0 < int(port) < 65536)
+        return value
+
+    return Check("HOST:PORT", read)
 
 
 def flag() -> Check:

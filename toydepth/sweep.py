@@ -1,23 +1,89 @@
-"""What happens when the last job of a Hydra multirun ends: the jobs are gathered in a report."""
+"""A sweep as a whole: its report when the last job ends, and what is said of each job meanwhile."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
-from toydepth.cli import say
+from toydepth.cli import Command, say
+from toydepth.launchers import ELSEWHERE
+from toydepth.results import ResultError, read_result
 from toydepth.settings import reason
+from toydepth.standing import Standing
+
+LOOK_SECONDS = 2.0
 
 
 class Gather(Callback):
     """Fits an exponent for each regime of a sweep, and names the jobs that failed."""
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
-        from toydepth.report import build_report, print_report
+        gather(Path(config.hydra.sweep.dir))
 
-        folder = Path(config.hydra.sweep.dir)
-        try:
-            print_report(build_report([folder], folder))
-        except Exception as error:  # the jobs' results stand; Hydra would print a warning's lines
-            say("train", f"{folder} has no report: {reason(error)}")
+
+def gather(folder: Path) -> None:
+    """Writes and prints the report of the jobs in a sweep's folder, as far as they have come."""
+    from toydepth.report import build_report, print_report
+
+    try:
+        print_report(build_report([folder], folder))
+    except Exception as error:  # the jobs' results stand; Hydra would print a warning's lines
+        say("train", f"{folder} has no report: {reason(error)}")
+
+
+@contextmanager
+def watched(command: Command, standing: Standing) -> Iterator[None]:
+    """Says how each job ends that runs where this terminal does not hear it."""
+    if command.launcher not in ELSEWHERE:
+        yield
+        return
+    before = {folder: _written(folder) for folder in command.job_folders}
+    over = threading.Event()
+
+    def look() -> None:
+        last = False
+        while not last:
+            last = over.wait(LOOK_SECONDS)
+            for number, folder in enumerate(command.job_folders):
+                written = _written(folder)
+                if written != before[folder]:
+                    before[folder] = written
+                    words = f"job {number}: {sentence(folder)} -> {folder}"
+                    say("train", f"{standing.words()} | {words}")
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _written(folder: Path) -> int | None:
+    """When the job's result was written, which is renamed into its place."""
+    try:
+        return (folder / "result.json").stat().st_mtime_ns
+    except OSError:
+        return None
+
+
+def sentence(folder: Path) -> str:
+    """One line on a job of a sweep that has ended."""
+    try:
+        result = read_result(folder / "result.json")
+    except ResultError as error:
+        return str(error)
+    if result["status"] == "failed":
+        return f"failed: {result.get('error')}"
+    teacher = result["teacher"]
+    losses = ", ".join(
+        f"{r['depth']}: {r['loss']:.3g}" if r["loss"] is not None else f"{r['depth']}: diverged"
+        for r in result["rungs"][:8]
+    )
+    who = f"{teacher['kind']} teacher, seed {teacher['seed']}"
+    return f"{who}, {result['status']}; loss at depth {losses}"

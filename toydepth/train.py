@@ -5,24 +5,27 @@
     python -m toydepth.train -m teacher=shared,independent student.depth=6,12,16,24
     python -m toydepth.train experiment=fig5
 
+SIGTERM and SIGINT (Ctrl-C) end it when the chunk of steps in hand is done, with a checkpoint; a
+second SIGINT ends it at once. The same command with resume=true goes on.
+
 Exit status: 0 all well, 1 a job failed, 2 a setting is not allowed (nothing was written),
-3 a rung diverged (the other rungs' results stand).
+3 a rung diverged (the other rungs' results stand), 130 SIGINT, 143 SIGTERM.
 """
 
+import os
 import sys
 import time
-import traceback
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
-
-from toydepth import cli, config, resume
+from toydepth import cli, config, launchers, resume, stopping
 from toydepth.config import Experiment
 from toydepth.folder import claim
-from toydepth.settings import SettingError, reason
+from toydepth.job import follow, go_on, grid, job, tell
+from toydepth.processes import place
+from toydepth.settings import SettingError
 from toydepth.standing import Standing
+from toydepth.sweep import gather, watched
 from toydepth.verb import Verb, help_text
 
 VERB = Verb("train", Experiment, config.experiment)
@@ -35,154 +38,97 @@ def main() -> None:
     if {"-h", "--help"} & set(arguments):
         print(help_text(VERB, __doc__))
         return
+    stopping.at_once()
     try:
         command = cli.read_command(VERB, arguments)
         if cli.is_about_configuration(arguments):
             cli.main(VERB, job)
             return
-        command = resume.resolve(command)
-        check_devices(command.jobs)
-        command = claim(command)
+        check_processes(command)
+        if command.launcher == "local" and place(command.jobs[0].parallel).index:
+            sys.exit(follow(command.jobs[0]))
+        command = take_folder(command)
     except SettingError as error:
         cli.fail(VERB.name, error)
-    task = job
-    if command.multirun:
-        jobs = zip(command.job_folders, command.jobs, strict=True)
-        ahead = [folder for folder, e in jobs if not resume.finished(folder, e)]
-        before = len(command.jobs) - len(ahead)
-        task = partial(job, standing=Standing(ahead, "result.json", time.time(), before))
-    try:
-        cli.launch(VERB, task, command)
     except KeyboardInterrupt:
-        cli.fail(VERB.name, "interrupted; the same command with resume=true goes on", 130)
+        cli.fail(VERB.name, "interrupted", 130)
+    if command.launcher in launchers.ELSEWHERE:
+        launch_elsewhere(command)
+    else:
+        with stopping.listening(say, go_on(command.folder), launchers.workers):
+            launch(command)
+            if stopping.asked():
+                sys.exit(stopping.status())
     sys.exit(exit_status(command))
 
 
-def job(cfg: DictConfig, standing: Standing | None = None) -> None:
-    """One job, as Hydra calls it. It does not raise: a failed job must not end a sweep."""
-    from hydra.core.hydra_config import HydraConfig
-
-    from toydepth.summary import describe
-    from toydepth.tracking import versions, write_json
-
-    hydra = HydraConfig.get()
-    folder = Path(hydra.runtime.output_dir)
-    plain = OmegaConf.to_container(cfg, resolve=True)
-    e = config.experiment(plain)
-
-    def ended(words: str) -> None:
-        """One line on a job's end; in a sweep, with its place there."""
-        if standing is None:
-            say(f"{folder} {words}")
-        else:
-            say(f"{standing.words()} | job {hydra.job.num}: {words} -> {folder}")
-
-    known = resume.finished(folder, e)
-    if known:
-        ended(f"is {known['status']} already")
-        return
-    extra = {"experiment": hydra.runtime.choices.get("experiment"), "versions": versions()}
+def take_folder(command: cli.Command) -> cli.Command:
+    """The command with its folder, which is made last: what is refused leaves none behind."""
+    here = command.launcher == "local"  # other launchers' jobs have processes of their own
+    several = here and place(command.jobs[0].parallel).count > 1
+    if several:  # the others hear from this one how it goes
+        check_devices(command.jobs)
     try:
-        result = run(e, folder, plain, extra)
-    except Exception as error:
-        failed = {"status": "failed", "error": reason(error), "rungs": [], "alpha": None}
-        (folder / "error.txt").write_text(traceback.format_exc())
-        write_json(folder / "result.json", describe(e) | failed | extra)
-        ended(f"failed: {failed['error']} (more in error.txt)")
-        return
-    if standing is not None:
-        ended(sentence(result))
-        return
-    from toydepth.report import build_report, print_report
+        command = resume.resolve(command)
+        if here and not several:
+            check_devices(command.jobs)
+        return claim(command)
+    except SettingError:
+        if several:
+            tell(command.jobs[0], go=False)
+        raise
 
+
+def launch(command: cli.Command) -> None:
+    """Runs all jobs; where the launcher breaks, those that have ended are gathered."""
+    task = partial(job, standing=standing(command)) if command.multirun else job
     try:
-        print_report(build_report([folder], folder))
-    except Exception as error:  # the result stands without a figure
-        say(f"{folder} has its result.json, but no report: {reason(error)}")
+        cli.launch(VERB, task, command)
+    except SystemExit as left:
+        if command.multirun and left.code == 1:
+            gather(command.folder)
+        raise
 
 
-def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
-    """Trains one ladder in its folder, from its last checkpoint if it has one."""
-    from toydepth import summary, tracked
-    from toydepth.engine import (
-        Checkpoints,
-        Progress,
-        compile_seconds,
-        layout,
-        prepare_devices,
-        prepare_job,
-    )
-    from toydepth.engine import run as train
-    from toydepth.rung_weights import save_rung
-    from toydepth.toy import depth_problem
-    from toydepth.tracking import History, progress, read_history, start_tracker, write_json
+def standing(command: cli.Command) -> Standing:
+    """Where a sweep stands at its start: the jobs that are to run, and how many had ended."""
+    jobs = zip(command.job_folders, command.jobs, strict=True)
+    ahead = [folder for folder, e in jobs if not resume.finished(folder, e)]
+    return Standing(ahead, "result.json", time.time(), len(command.jobs) - len(ahead))
 
-    prepare_devices(e.parallel.devices)
-    compiled = compile_seconds()
-    grid = layout(e.parallel.devices, replicas=e.replicas, batch=e.train.batch_size)
-    work = prepare_job(e, depth_problem(e), grid)
-    with Checkpoints(folder) as checkpoints:
-        known = checkpoints.progress()
-        at = Progress(**known) if known else Progress()
-        if known:
-            say(f"{folder}: going on from step {at.total_step}")
-        with History.open(folder, at.records) as history, progress(work.total_steps) as bar:
-            tracker = start_tracker(
-                e.tracker,
-                folder,
-                group=tracked.group(e),
-                name=tracked.name(e),
-                config=cfg,
-                resumed=known is not None,
-                replicas=e.replicas,
-            )
 
-            def record(line: dict[str, Any]) -> None:
-                history.append(line)
-                tracker.log(line)
-
-            try:
-                at = train(
-                    work,
-                    checkpoints,
-                    at,
-                    record=record,
-                    show=bar.update,
-                    keep=partial(save_rung, folder),
-                )
-            except BaseException as error:
-                status = "failed" if isinstance(error, Exception) else "stopped"
-                tracker.finish({"status": status, "error": reason(error)})
-                raise
-    answer = summary.result(e, at.rungs) | {
-        "seconds": at.seconds,
-        "compile_seconds": compile_seconds() - compiled,
-        "devices": len(grid.devices),
+def launch_elsewhere(command: cli.Command) -> None:
+    """Runs all jobs on a cluster. Signals end this process, which only waits, at once."""
+    then = {
+        "slurm": "its jobs stay in Slurm (squeue, scancel), and toydepth.report gathers them",
+        "ray": f"so do its jobs; {go_on(command.folder)}",
     }
-    answer |= extra
-    write_json(folder / "result.json", answer)
-    say(
-        f"trained for {at.seconds:.0f} s; this start compiled for {answer['compile_seconds']:.0f} s"
-    )
-    if e.tracker.kind != "none":
-        if e.tracker.artifact:
-            tracked.draw(folder)
-        files = tracked.files(folder) if e.tracker.artifact else []
-        tracker.finish(answer, tracked.course(answer, read_history(folder)), files)
-    return answer
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would report to its makers
+    try:
+        with watched(command, standing(command)):
+            launch(command)
+    except KeyboardInterrupt:
+        cli.fail(VERB.name, f"interrupted; {then[command.launcher]}", 130)
+
+
+def check_processes(command: cli.Command) -> None:
+    """Refuses sweeps by several processes, each of which would go through the jobs on its own."""
+    words = "processes train one job together; those of a sweep's jobs are "
+    words += "hydra.launcher.tasks_per_node with launcher=slurm"
+    for e in command.jobs if command.multirun else []:
+        asked = e.parallel.processes or 1
+        if asked > 1 or (command.launcher != "slurm" and place(e.parallel).count > 1):
+            raise SettingError("parallel.processes", e.parallel.processes, words)
 
 
 def check_devices(jobs: list[Experiment]) -> None:
     """Sets JAX up for all jobs of this process; refuses what the devices cannot divide."""
-    from toydepth.engine import layout, prepare_devices
+    from toydepth.engine import prepare_devices
 
     asked = [e.parallel.devices for e in jobs]
-    prepare_devices(None if None in asked else max(asked))
+    prepare_devices(None if None in asked else max(asked), place(jobs[0].parallel))
     for e in jobs:
-        try:
-            layout(e.parallel.devices, replicas=e.replicas, batch=e.train.batch_size)
-        except ValueError as error:
-            raise SettingError("parallel.devices", e.parallel.devices, str(error)) from None
+        grid(e)
 
 
 def exit_status(command: cli.Command) -> int:
@@ -197,17 +143,6 @@ def exit_status(command: cli.Command) -> int:
 
     found = {status(folder) for folder in command.job_folders}
     return next((STATUS[s] for s in ("failed", "diverged") if s in found), 0)
-
-
-def sentence(result: dict[str, Any]) -> str:
-    """One line on a finished job of a sweep."""
-    teacher = result["teacher"]
-    losses = ", ".join(
-        f"{r['depth']}: {r['loss']:.3g}" if r["loss"] is not None else f"{r['depth']}: diverged"
-        for r in result["rungs"][:8]
-    )
-    who = f"{teacher['kind']} teacher, seed {teacher['seed']}"
-    return f"{who}, {result['status']}; loss at depth {losses}"
 
 
 if __name__ == "__main__":

@@ -51,14 +51,16 @@ def losses(rungs):
     return np.array([r["loss"] for r in rungs])
 
 
-@pytest.mark.parametrize("method", ["scratch", "continuation"])
-def test_eight_devices_give_the_numbers_of_one(make, tmp_path, method):
-    e = make(merged({"train": {"method": method}}))
-    one, records = trained(e, tmp_path / "one", 1)
-    eight, more_records = trained(e, tmp_path / "eight", 8)
-    np.testing.assert_allclose(losses(eight), losses(one), rtol=1e-5)
-    measured = [[r["loss"] for r in rs] for rs in (records, more_records)]
-    np.testing.assert_allclose(*measured, rtol=1e-5)
+@pytest.mark.parametrize("replicas, method", [(1, "scratch"), (2, "continuation")])
+def test_any_number_of_devices_gives_the_numbers_of_one(make, tmp_path, replicas, method):
+    """Two replicas are split over two devices first, and over four or eight with their rows."""
+    e = make(merged({"train": {"method": method}}) | {"replicas": replicas})
+    one, records = trained(e, tmp_path / "1", 1)
+    for devices in (2, 4, 8):
+        found, more_records = trained(e, tmp_path / str(devices), devices)
+        np.testing.assert_allclose(losses(found), losses(one), rtol=1e-5)
+        measured = [[r["loss"] for r in rs] for rs in (records, more_records)]
+        np.testing.assert_allclose(*measured, rtol=1e-5)
 
 
 def test_replicas_and_temperatures_train_as_runs_of_their_own(make, tmp_path):

@@ -2,11 +2,12 @@
 
 from toydepth.engine.checkpoint import Checkpoint, Checkpoints
 from toydepth.engine.devices import Layout, compile_seconds, layout, prepare_devices
-from toydepth.engine.loop import Job, Progress, prepare_job, run, start_rungs
+from toydepth.engine.loop import Job, Progress, Stopped, prepare_job, restore, run, start_rungs
 from toydepth.engine.optimizers import update_rule
 from toydepth.engine.plan import Phase, plan
 from toydepth.engine.programs import Programs, build
 from toydepth.engine.schedule import learning_rates
+from toydepth.engine.together import from_first
 
 __all__ = [
     "Checkpoint",
@@ -16,13 +17,16 @@ __all__ = [
     "Phase",
     "Programs",
     "Progress",
+    "Stopped",
     "build",
     "compile_seconds",
+    "from_first",
     "layout",
     "learning_rates",
     "plan",
     "prepare_devices",
     "prepare_job",
+    "restore",
     "run",
     "start_rungs",
     "update_rule",

@@ -6,29 +6,40 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 import platformdirs
+from jax.experimental import multihost_utils
 from jaxtyping import PyTree
 
 from toydepth.config import row_shards
+from toydepth.engine.compiled import write_entries_whole
+from toydepth.engine.together import connect
+from toydepth.processes import Place
 
 AXIS = "devices"  # the name of the mapped axis in every program
+ALONE = Place()
 
 
-def prepare_devices(devices: int | None) -> None:
+def prepare_devices(devices: int | None, place: Place = ALONE) -> None:
     """Sets JAX up, once in a process: what a first job got, the next ones find.
 
-    A CPU becomes as many virtual devices as it has cores, or as are asked for. Matrix products
-    are done in full float32 everywhere, so that a GPU gives the numbers of a CPU. What has been
-    compiled is kept in the user's cache folder, for the next process with the same shapes.
+    A CPU becomes as many virtual devices as it has cores, or as are asked for, which several
+    processes share out evenly. Matrix products are done in full float32 everywhere, so that a GPU
+    gives the numbers of a CPU. What has been compiled is kept in the user's cache folder, for the
+    next process with the same shapes.
     """
     if _compilations:
         return
+    # Small models need no GPU to themselves: its memory is taken as it is needed.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     jax.config.update("jax_default_matmul_precision", "highest")
-    jax.config.update("jax_num_cpu_devices", devices or cores())
+    own = max(1, devices // place.count) if devices else cores()
+    jax.config.update("jax_num_cpu_devices", own)
     if jax.config.jax_compilation_cache_dir is None:  # JAX_COMPILATION_CACHE_DIR is the user's
         cache = platformdirs.user_cache_path("toydepth") / "compiled"
         jax.config.update("jax_compilation_cache_dir", str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
+    write_entries_whole()
+    connect(place)
     _compilations.append(0.0)
     jax.monitoring.register_event_duration_secs_listener(_note_compilation)
 
@@ -42,7 +53,10 @@ def _note_compilation(event: str, seconds: float, **_: object) -> None:
 
 
 def cores() -> int:
-    """Processors that this process may use."""
+    """Processors that this process may use; NPROC, which XLA's thread pool obeys, says fewer."""
+    told = os.environ.get("NPROC", "")
+    if told.isdecimal() and int(told) > 0:
+        return int(told)
     if hasattr(os, "sched_getaffinity"):  # Linux alone
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -62,8 +76,15 @@ class Layout:
     row_shards: int
 
     @property
+    def own(self) -> int:
+        """Devices of the grid that each process has."""
+        return self.replica_shards * self.row_shards // jax.process_count()
+
+    @property
     def devices(self) -> list[jax.Device]:
-        return jax.local_devices()[: self.replica_shards * self.row_shards]
+        """All of the grid's, process after process."""
+        processes = range(jax.process_count())
+        return [device for p in processes for device in jax.local_devices(p)[: self.own]]
 
     @property
     def row_groups(self) -> list[list[int]]:
@@ -77,13 +98,17 @@ class Layout:
         def split(x):
             x = np.asarray(x)
             own = x.reshape(self.replica_shards, self.replicas // self.replica_shards, *x.shape[1:])
-            return np.repeat(own, self.row_shards, axis=0)
+            whole = np.repeat(own, self.row_shards, axis=0)
+            first = jax.process_index() * self.own
+            return whole[first : first + self.own]
 
         put = jax.pmap(_same, axis_name=AXIS, devices=self.devices)
         return put(jax.tree.map(split, tree))
 
     def collect(self, tree: PyTree) -> PyTree:
-        """The inverse of `spread`, as NumPy arrays."""
+        """The inverse of `spread`, as NumPy arrays, on all processes: they have to ask together."""
+        if jax.process_count() > 1:
+            tree = multihost_utils.process_allgather(tree, tiled=True)
 
         def join(x):
             x = np.asarray(x)[:: self.row_shards]
@@ -91,20 +116,32 @@ class Layout:
 
         return jax.tree.map(join, tree)
 
+    def empty(self, tree: PyTree) -> PyTree:
+        """Zeros in the structure that `collect` would return."""
+        return jax.tree.map(lambda x: np.zeros((self.replicas, *x.shape[2:]), x.dtype), tree)
+
 
 def _same(x):
     return x
 
 
 def layout(devices: int | None, *, replicas: int, batch: int) -> Layout:
-    """The grid for `devices` devices, or for as many as the job can use.
+    """The grid for `devices` devices of all processes, or for as many as the job can use.
 
     Raises:
       ValueError: in words, if there are fewer devices, or they cannot divide the work.
     """
-    available = jax.local_device_count()
+    processes = jax.process_count()
+    available = processes * min(len(jax.local_devices(p)) for p in range(processes))
     if devices is None:
-        devices = max(n for n in range(1, available + 1) if batch % row_shards(n, replicas) == 0)
+        counts = range(processes, available + 1, processes)
+        usable = [n for n in counts if batch % row_shards(n, replicas) == 0]
+        if not usable:
+            words = f"{replicas} replicas and {batch} rows"
+            raise ValueError(f"{processes} processes cannot divide {words} evenly")
+        devices = usable[-1]
+    if devices % processes:
+        raise ValueError(f"{processes} processes need a multiple of {processes}")
     if devices > available:
         raise ValueError(f"this machine has {available}")
     shards = row_shards(devices, replicas)

@@ -4,6 +4,7 @@ It speaks of rungs and sizes only. Numbers leave through `record` (one call a me
 `show` (how far the job is); everything needed to go on is in the checkpoint.
 """
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -21,6 +22,7 @@ from toydepth.engine.optimizers import update_rule
 from toydepth.engine.plan import Phase, plan
 from toydepth.engine.programs import Programs, build
 from toydepth.engine.schedule import learning_rates
+from toydepth.engine.together import anywhere, from_first
 from toydepth.toy import Problem, Purpose
 
 Losses = Float[np.ndarray, "replica condition rung batch"]
@@ -60,6 +62,10 @@ class Progress:
     rungs: list[dict[str, Any]] = field(default_factory=list)
 
 
+class Stopped(Exception):
+    """A run that was asked to leave has done so, at a checkpoint."""
+
+
 @dataclass(frozen=True)
 class Job:
     """What stays fixed from the first step to the last."""
@@ -96,24 +102,35 @@ def prepare_job(e: Experiment, problem: Problem, layout: Layout) -> Job:
 
 def run(
     job: Job,
-    checkpoints: Checkpoints,
+    checkpoints: Checkpoints | None,
     progress: Progress,
     *,
     record: Callable[[dict[str, Any]], None],
     show: Callable[[int, str, float, float], None],
     keep: Callable[[int, PyTree], None],
+    rungs: PyTree = (),
+    stop: Callable[[], bool] = lambda: False,
 ) -> Progress:
     """Trains every phase from `progress` on, and returns the progress at the end.
 
     Args:
+      checkpoints: None on all processes of the job but the first.
+      rungs: their arrays at `progress`, as `restore` found them; none at the start.
+      stop: asked after each chunk whether to leave.
       keep: takes the size and the final parameters (replica, condition, ...) of each rung that
         is reported, before the checkpoint in which it is done.
       record: takes each measurement as it is made.
       show: takes the steps done of the whole job, what is being done, the latest loss, and the
         share of the work that is done.
+
+    Raises:
+      Stopped: when `stop` says so, with a checkpoint of all that is done.
     """
-    loop = _Loop(job, checkpoints, progress, record, show, keep)
-    rungs = loop.restore() if progress.total_step else loop.start(previous=())
+    loop = _Loop(job, checkpoints, progress, record, show, keep, stop)
+    if not progress.total_step:
+        rungs = loop.start(previous=())
+    elif rungs:  # a ladder of which all have diverged has none
+        rungs = job.layout.spread(rungs)
     while True:
         if not progress.concluded:
             rungs = loop.finish_phase(rungs)
@@ -122,6 +139,43 @@ def run(
         progress.phase, progress.round, progress.offset = progress.phase + 1, 0, 0
         progress.step, progress.concluded, progress.annealed = 0, False, {}
         rungs = loop.start(previous=rungs)
+
+
+def restore(
+    job: Job, checkpoints: Checkpoints | None, records: float = np.inf
+) -> tuple[Progress, PyTree]:
+    """Where the last checkpoint that can be read was, and its rungs; or the start, and none.
+
+    Args:
+      records: measurements that are on the disk; a checkpoint that knows of more has outlived
+        some of them, as where the machine lost its power.
+    """
+
+    def like(progress: dict[str, Any]) -> PyTree:
+        return job.layout.empty(start_rungs(job, tuple(progress["alive"])))
+
+    def amiss(progress: dict[str, Any]) -> str | None:
+        if progress["records"] > records:
+            return f"it knows of {progress['records']} measurements and the history of {records}"
+        return None
+
+    found = checkpoints.restore(like, amiss) if checkpoints else None
+    found = _from_first(found, like)
+    return (Progress(**found.progress), found.rungs) if found else (Progress(), ())
+
+
+def _from_first(found: Checkpoint | None, like: Callable[[dict[str, Any]], PyTree]):
+    """The checkpoint that the first process has found, on all of them."""
+    if jax.process_count() == 1:
+        return found
+    progress = json.loads(from_first(json.dumps(found and found.progress).encode()))
+    if progress is None:
+        return None
+    leaves, structure = jax.tree.flatten(found.rungs if found else like(progress))
+    leaves = [
+        np.frombuffer(from_first(np.asarray(x).tobytes()), x.dtype).reshape(x.shape) for x in leaves
+    ]
+    return Checkpoint(progress, jax.tree.unflatten(structure, leaves))
 
 
 def start_rungs(job: Job, sizes: tuple[int, ...], previous: PyTree = ()) -> PyTree:
@@ -155,11 +209,10 @@ def start_rungs(job: Job, sizes: tuple[int, ...], previous: PyTree = ()) -> PyTr
 class _Loop:
     """The moving parts of `run`. Rungs are a tuple of (parameters, optimiser state)."""
 
-    def __init__(self, job, checkpoints, progress, record, show, keep):
+    def __init__(self, job, checkpoints, progress, record, show, keep, stop):
         self.job, self.checkpoints, self.progress = job, checkpoints, progress
-        self.record, self.show, self.keep = record, show, keep
+        self.record, self.show, self.keep, self.stop = record, show, keep, stop
         self.ticked = self.saved = time.monotonic()
-        self.schedules = {}
         self.cache, self.room = {}, job.experiment.engine.target_cache_gb * 1e9
 
     @property
@@ -199,7 +252,8 @@ class _Loop:
             if progress.alive and progress.step < self.round_steps:
                 if progress.step * e.train.tests // self.round_steps > tests_before:
                     self.test(rungs)
-                if self.ticked - self.saved >= e.engine.checkpoint_seconds:
+                due = self.ticked - self.saved >= e.engine.checkpoint_seconds
+                if anywhere(due or self.stop()):
                     self.save(rungs)
         return rungs
 
@@ -214,7 +268,7 @@ class _Loop:
         chunk = job.experiment.engine.chunk
         stop = progress.step + chunk - (progress.offset + progress.step) % chunk
         steps = np.arange(progress.step, min(stop, self.round_steps))
-        rates = np.stack([self.rates(size, self.round_steps)[steps] for size in progress.alive])
+        rates = np.stack([self.rates(size, steps) for size in progress.alive])
         streamed = progress.offset + steps  # a further round reads on in the stream
         targets = self.targets(streamed)
         rungs, losses = job.programs.train(rungs, job.teachers, streamed, rates, targets)
@@ -368,12 +422,9 @@ class _Loop:
     def cells(self, losses: np.ndarray):
         return np.ndindex(losses.shape[:2])
 
-    def rates(self, size: int, steps: int) -> Float[np.ndarray, "steps"]:
-        if (size, steps) not in self.schedules:
-            e = self.job.experiment
-            rates = learning_rates(e.optimizer, e.schedule, size=size, steps=steps)
-            self.schedules[size, steps] = rates
-        return self.schedules[size, steps]
+    def rates(self, size: int, steps: Int[np.ndarray, "steps"]) -> Float[np.ndarray, "steps"]:
+        e = self.job.experiment
+        return learning_rates(e.optimizer, e.schedule, steps, size=size, steps=self.round_steps)
 
     def tick(self) -> None:
         now = time.monotonic()
@@ -382,16 +433,11 @@ class _Loop:
 
     def save(self, rungs: PyTree) -> None:
         checkpoint = Checkpoint(asdict(self.progress), self.job.layout.collect(rungs))
-        self.checkpoints.save(self.progress.total_step, checkpoint)
+        if self.checkpoints:
+            self.checkpoints.save(self.progress.total_step, checkpoint)
         self.saved = time.monotonic()
-
-    def restore(self) -> PyTree:
-        """The rungs as the last checkpoint has them, on the devices of this run."""
-        alive = self.progress.alive
-        if not alive:
-            return ()
-        like = start_rungs(self.job, tuple(alive))
-        return self.job.layout.spread(self.checkpoints.rungs(self.job.layout.collect(like)))
+        if anywhere(self.stop()):
+            raise Stopped
 
 
 def _mean(losses: Float[np.ndarray, "batch"]) -> tuple[float, float]:

@@ -3,17 +3,25 @@
 import jax
 import numpy as np
 import optax
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from toydepth.config import Optimizer, Schedule
 
 
 def learning_rates(
-    optimizer: Optimizer, schedule: Schedule, *, size: int, steps: int
-) -> Float[np.ndarray, "steps"]:
+    optimizer: Optimizer,
+    schedule: Schedule,
+    at: Int[np.ndarray, "asked"],
+    *,
+    size: int,
+    steps: int,
+) -> Float[np.ndarray, "asked"]:
     """Linear warm-up, a plateau at learning_rate / size^depth_exponent, then linear decay.
 
     The rate reaches `schedule.final` of the peak at the end, that is, one step past the last.
+
+    Args:
+      at: the steps that are asked for, out of `steps`, which may be more than memory holds.
     """
     peak = optimizer.learning_rate * size**-optimizer.depth_exponent
     warmup = round(schedule.warmup * steps)
@@ -27,4 +35,4 @@ def learning_rates(
         [warmup, plateau],
     )
     with jax.default_device(jax.local_devices(backend="cpu")[0]):
-        return np.asarray(jax.vmap(rates)(np.arange(steps)), np.float32)
+        return np.asarray(jax.vmap(rates)(at), np.float32)

@@ -26,8 +26,14 @@ class Mlp(NamedTuple):
 
 
 def rms_norm(x: Float[Array, "*batch width"]) -> Float[Array, "*batch width"]:
-    """x / sqrt(mean(x^2) + eps) over the width, without gain."""
-    return x * jax.lax.rsqrt(jnp.mean(jnp.square(x), axis=-1, keepdims=True) + EPS)
+    """x / sqrt(mean(x^2) + eps) over the width, without gain; nan where the square overflows."""
+    return x * _scale(x)
+
+
+def _scale(x: Float[Array, "*batch width"]) -> Float[Array, "*batch 1"]:
+    square = jnp.mean(jnp.square(x), axis=-1, keepdims=True)
+    # 1 / sqrt(inf) is 0: the loss of a network that has blown up would be finite, and stay.
+    return jnp.where(square < jnp.inf, jax.lax.rsqrt(square + EPS), jnp.nan)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(2,))
@@ -60,7 +66,7 @@ def _backward(precision: str, saved, change):
     is bound by memory, and squares and normalises again in less time than it reads.
     """
     weights, h, active = saved
-    scale = jax.lax.rsqrt(jnp.mean(jnp.square(h), axis=-1, keepdims=True) + EPS)
+    scale = _scale(h)
     normed = h * scale
     into_relu = 2 * active * _product(change, weights.w_out, precision)
     into_norm = _product(into_relu, weights.w_in.T, precision)

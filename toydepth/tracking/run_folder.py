@@ -46,6 +46,11 @@ class History:
             os.truncate(path, sum(len(line) for line in lines[:keep]))
         return cls(path, keep)
 
+    @staticmethod
+    def lines_of(folder: str | Path) -> int:
+        """How many complete lines the folder's history holds; 0 if there is none."""
+        return len(_complete_lines(Path(folder) / HISTORY))
+
     def append(self, record: dict[str, Any]) -> None:
         """Write one record and hand it to the operating system (non-finite floats as null)."""
         self._file.write(_dumps(record) + "\n")
