@@ -78,7 +78,7 @@ def attempt(cfg: DictConfig, folder: Path, standing: Standing | None) -> None:
     extra = {"experiment": hydra.runtime.choices.get("experiment"), "versions": versions()}
     try:
         resume.sign(folder, e)
-        for left in ("error.txt", "result.json"):  # of an earlier try, which did not come to its end
+        for left in ("error.txt", "result.json"):  # of an earlier try
             (folder / left).unlink(missing_ok=True)
         run(e, folder, plain, extra, job_label(hydra))
     except Stopped:
