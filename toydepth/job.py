@@ -19,6 +19,11 @@ from toydepth.sweep import sentence
 say = partial(cli.say, "train")
 
 
+def go_on(folder: Path) -> str:
+    """How a command that is stopped is taken up again."""
+    return f"the same command with resume={folder} goes on"
+
+
 def job(cfg: DictConfig, standing: Standing | None = None) -> None:
     """One job, as Hydra calls it. A failed job does not raise: it must not end a sweep.
 
