@@ -145,7 +145,7 @@ def attempt(cfg: DictConfig, folder: Path, several: bool) -> None:
 
     from toydepth.engine import Stopped
     from toydepth.summary import describe
-    from toydepth.tracking import versions, write_json
+    from toydepth.tracking import clear_halves, versions, write_json
 
     plain = OmegaConf.to_container(cfg, resolve=True)
     e = config.experiment(plain)
@@ -157,6 +157,7 @@ def attempt(cfg: DictConfig, folder: Path, several: bool) -> None:
         return
     extra = {"experiment": hydra.runtime.choices.get("experiment"), "versions": versions()}
     try:
+        clear_halves(folder)
         resume.sign(folder, e)
         (folder / "error.txt").unlink(missing_ok=True)  # of an earlier try
         run(e, folder, plain, extra, job_label(hydra))
