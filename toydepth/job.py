@@ -62,7 +62,7 @@ def attempt(cfg: DictConfig, folder: Path, standing: Standing | None) -> None:
 
     from toydepth.engine import Stopped
     from toydepth.summary import describe
-    from toydepth.tracking import versions, write_json
+    from toydepth.tracking import clear_halves, versions, write_json
 
     plain = OmegaConf.to_container(cfg, resolve=True)
     e = config.experiment(plain)
@@ -82,6 +82,7 @@ def attempt(cfg: DictConfig, folder: Path, standing: Standing | None) -> None:
         return
     extra = {"experiment": hydra.runtime.choices.get("experiment"), "versions": versions()}
     try:
+        clear_halves(folder)
         resume.sign(folder, e)
         for left in ("error.txt", "result.json"):  # of an earlier try
             (folder / left).unlink(missing_ok=True)
