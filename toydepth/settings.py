@@ -26,9 +26,14 @@ def show(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
+def printable(text: object) -> str:
+    """Any text with what is not printable escaped, line breaks too, as a terminal may show it."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
+
+
 def fold(text: object) -> str:
-    """Any text as one line."""
-    return " ".join(str(text).split())
+    """Any text as one printable line."""
+    return printable(" ".join(str(text).split()))
 
 
 def reason(error: Exception) -> str:
