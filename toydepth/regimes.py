@@ -4,10 +4,12 @@ import dataclasses
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from toydepth import config
 from toydepth.scaling import Estimate, PowerLaw, fit_power_law, local_alpha
 
 # Settings that may differ within a regime: what a ladder runs over, and the seeds.
@@ -38,11 +40,12 @@ class Regime:
 
     def usable(self) -> list[dict[str, Any]]:
         """The rungs with a loss that has a logarithm."""
-        return [
-            point
-            for point in self.points
-            if point["status"] == "completed" and (point["loss"] or 0) > 0
-        ]
+        return [point for point in self.points if has_logarithm(point)]
+
+
+def has_logarithm(point: dict[str, Any]) -> bool:
+    """Whether a rung is completed with a loss above zero, as a power law needs it."""
+    return point["status"] == "completed" and (point["loss"] or 0) > 0
 
 
 def pool_runs(runs: Sequence[Run]) -> tuple[list[Regime], list[str]]:
@@ -122,10 +125,7 @@ def _replica(point: dict[str, Any]) -> tuple[int, int]:
 
 def _facts(result: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     """(what makes the regime, training steps)."""
-    settings = dict(result["settings"])
-    for room in ("teacher", "student"):
-        for name, value in result[room].items():
-            settings.setdefault(f"{room}.{name}", value)
+    settings = settings_of(result)
     settings["teacher.kind"] = result["teacher"]["kind"]
     # Named twice, by the configuration and by the result; one name is enough.
     for name, long in (("objective", "objective.kind"), ("head", "objective.head")):
@@ -133,6 +133,21 @@ def _facts(result: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         settings[name] = result[name]
     steps = settings.pop(STEPS, None)
     return {name: value for name, value in settings.items() if name not in POOLED}, steps
+
+
+def settings_of(result: dict[str, Any]) -> dict[str, Any]:
+    """A result's settings; one that it lacks, being older than the setting, has its default."""
+    told = {
+        f"{room}.{name}": value
+        for room in ("teacher", "student")
+        for name, value in result[room].items()
+    }
+    return _defaults() | told | result["settings"]
+
+
+@cache
+def _defaults() -> dict[str, Any]:
+    return config.settings(config.experiment({}))
 
 
 def label_regimes(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
@@ -316,7 +331,7 @@ def _notes(
                 f"{label}: {_named(point)} is left out: "
                 f"its loss is {'missing' if point['loss'] is None else point['loss']}"
             )
-    rounded = [p for p in regime.points if p["loss_as_trained"]]
+    rounded = [p for p in regime.usable() if p["loss_as_trained"]]
     if rounded:
         worst = max(rounded, key=lambda p: p["loss_as_trained"] / p["loss"])
         notes.append(

@@ -5,7 +5,7 @@ from typing import Any
 
 from toydepth import config
 from toydepth.config import Experiment
-from toydepth.regimes import columns, fit_points
+from toydepth.regimes import columns, fit_points, has_logarithm
 from toydepth.scaling import local_alpha
 
 
@@ -53,7 +53,7 @@ def exponents(rungs: list[dict[str, Any]]) -> dict[str, Any]:
     Replicas share the exponent and keep a coefficient each. Alpha is null, with the reason
     beside it, for fewer than three depths or for several temperatures.
     """
-    points = [r | {"teacher_seed": r["replica"]} for r in rungs if r["loss"]]
+    points = [r | {"teacher_seed": r["replica"]} for r in rungs if has_logarithm(r)]
     if len({r["temperature"] for r in points}) > 1:
         reason = "several temperatures: each is a regime of its own"
         return {

@@ -8,7 +8,7 @@
 This room speaks of sizes and rungs; what a size counts is the caller's business.
 """
 
-from toydepth.tracking.page import Page
+from toydepth.tracking.printed import Printed
 from toydepth.tracking.run_folder import (
     History,
     clear_halves,
@@ -24,7 +24,7 @@ from toydepth.tracking.wandb_tracker import NoTracker, Tracker, start_wandb
 __all__ = [
     "History",
     "NoTracker",
-    "Page",
+    "Printed",
     "Tracker",
     "clear_halves",
     "progress",
