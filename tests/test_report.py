@@ -444,7 +444,7 @@ def test_result_that_is_wrong_is_named(tmp_path, capsys, contents, words):
         (["good", "output=good/result.json"], "is not a folder"),
         (["good", "output="], "output= is not allowed: it is given once"),
         (["good", "output=a", "output=b"], "output=b is not allowed: it is given once"),
-        (["good", "colour=red"], "argument=colour=red is not allowed: there are RUN... and output="),
+        (["good", "colour=red"], "argument=colour=red is not allowed: there are RUN..."),
         (["good", "--fast"], "argument=--fast is not allowed"),
     ],
 )
