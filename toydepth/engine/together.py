@@ -4,6 +4,7 @@ All of them run the same programs in the same order, so whatever steers the loop
 whether to stop, where to go on from) has to be the same for all; the first process alone writes.
 """
 
+import itertools
 from collections.abc import Sequence
 from functools import partial
 
@@ -48,11 +49,37 @@ def meet(devices: Sequence[jax.Device], groups: list[list[int]]) -> None:
     mean = partial(jax.lax.pmean, axis_name="all", axis_index_groups=groups)
     first = jax.pmap(mean, axis_name="all", devices=devices)
     own = [device for device in devices if device.process_index == jax.process_index()]
-    for number, exchange in enumerate((lambda: anywhere(False), lambda: first(np.ones(len(own))))):
-        # `multihost_utils` has no barrier that is not itself an exchange.
-        client = distributed.global_state.client
-        client.wait_at_barrier(f"toydepth {number}", MEETING_SECONDS * 1000)
+    for exchange in (lambda: anywhere(False), lambda: first(np.ones(len(own)))):
+        _barrier()
         jax.block_until_ready(exchange())
+
+
+def tell(go: bool) -> None:
+    """The first process lets the others know whether there is something to train."""
+    _client().key_value_set("toydepth goes", str(go))
+    if not go:
+        _barrier()  # or it would have left, and its words with it, before they are heard
+
+
+def hear() -> bool:
+    """What the first process tells, on the others."""
+    go = _client().blocking_key_value_get("toydepth goes", MEETING_SECONDS * 1000) == "True"
+    if not go:
+        _barrier()
+    return go
+
+
+_barriers = itertools.count()
+
+
+def _barrier() -> None:
+    """Returns when all processes have come here, without an exchange between devices."""
+    _client().wait_at_barrier(f"toydepth {next(_barriers)}", MEETING_SECONDS * 1000)
+
+
+def _client():
+    """JAX's link to the first process; `multihost_utils` offers exchanges between devices alone."""
+    return distributed.global_state.client
 
 
 def anywhere(flag: bool) -> bool:
