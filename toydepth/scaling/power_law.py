@@ -111,7 +111,8 @@ def fit_power_law(
     if floor:
         fit = _fit(points, stderr, groups, floor=True)
         # A floor of 0 is the same fit, whose cost may differ by rounding.
-        worse = fit.solution.cost > straight.solution.cost * (1 + 1e-9)
+        exact = 1e-24 * len(points.sizes)
+        worse = fit.solution.cost > straight.solution.cost * (1 + 1e-9) + exact
         if worse:  # no exponent above 0 fits as well
             reason = "the losses do not fall towards a floor, so there is no interval"
         elif fit.unidentified:
