@@ -17,11 +17,22 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from toydepth import along_report
+from toydepth.along_training import along_training, trained_in
 from toydepth.over_time import alpha_over_training, measured_in
-from toydepth.regimes import Run, columns, describe, label_regimes, pool_runs
+from toydepth.regimes import (
+    Run,
+    axis_of,
+    columns,
+    describe,
+    label_regimes,
+    pool_runs,
+    size_of,
+)
 from toydepth.results import ResultError, find_runs, read_result
 from toydepth.tracking import read_history, write_json, write_whole
 
+REFERENCES = {"depth": (1, 3), "width": (1,)}  # exponents that theory has
 DRAWN = 12  # regimes in one figure; more cannot be told apart
 
 
@@ -60,23 +71,30 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
             runs.append(Run(os.path.relpath(path.parent, output), result, path.stat().st_mtime_ns))
     regimes, notes = pool_runs(runs)
     entries, laws, curves, courses = [], [], [], []
-    measured = cache(lambda run: measured_in(read_history(os.path.normpath(output / run))))
+    timed = []
+    history = cache(lambda run: read_history(os.path.normpath(output / run)))
+    measured = cache(lambda run: measured_in(history(run)))
+    trained = cache(lambda run: trained_in(history(run)))
     for label, regime in label_regimes(regimes):
         entry, law, more = describe(label, regime)
         try:
             entry["alpha_over_training"] = alpha_over_training(regime, measured)
+            found = along_training(regime, trained)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            entry["alpha_over_training"] = []
+            entry["alpha_over_training"], found = [], None
             notes.append(f"{label}: alpha along training is left out: {error!r}")
+        if found:
+            entry["along_training"] = found[0]
+            timed.append((entry, found[1]))
         entries.append(entry)
         laws.append(law)
         notes += more
-        if entry["depths"]:
-            curves.append((label, regime.usable(), law))
+        if entry["sizes"] and not found:
+            curves.append((label, regime.usable(), law, entry["axis"]))
             courses.append((label, entry["alpha_over_training"]))
     if len(curves) > DRAWN:
         notes.append(f"the figures show the first {DRAWN} of {len(curves)} regimes")
-    drawings = _draw(curves[:DRAWN], courses[:DRAWN])
+    drawings = _draw(curves[:DRAWN], courses[:DRAWN]) | along_report.draw(timed)
 
     report = {
         "schema": 1,
@@ -123,18 +141,22 @@ def _draw(curves: list, courses: list) -> dict[str, bytes]:
         png,
     )
 
-    drawn = []
-    for label, points, law in curves:
+    drawn: dict[str, list[Curve]] = {}
+    for label, points, law, axis in curves:
         data = columns(points)
         converged = [point["converged"] is not False for point in points]
-        drawn.append(
+        drawn.setdefault(axis, []).append(
             Curve(label, data.sizes, data.losses, data.stderr, data.groups, converged, law)
         )
-    figures = {"loss_against_depth": loss_against_size(drawn)}
-    try:
-        figures["local_alpha"] = local_exponents(drawn)
-    except ValueError:  # one depth everywhere
-        pass
+    figures = {}
+    for axis, own in drawn.items():
+        look = {"xlabel": axis, "references": REFERENCES[axis]}
+        figures[f"loss_against_{axis}"] = loss_against_size(own, **look)
+        try:
+            name = "local_alpha" if axis == "depth" else f"local_alpha_{axis}"
+            figures[name] = local_exponents(own, **look)
+        except ValueError:  # one size everywhere
+            pass
     timed = [(label, found) for label, found in courses if len(found) > 1]
     if timed:
         same = all(entry["steps"] for _, found in timed for entry in found)
@@ -162,7 +184,7 @@ def print_report(report: dict[str, Any]) -> None:
     console = Console()
     plain = not console.is_terminal
     if plain:
-        console = Console(width=120)
+        console = Console(width=160)
     encoding = "ascii" if plain else console.encoding
 
     def text(words: str) -> Text:
@@ -171,10 +193,17 @@ def print_report(report: dict[str, Any]) -> None:
         )
 
     table = Table(box=box.ASCII if plain else box.SIMPLE_HEAD)
-    headings = ("regime", "alpha", "95 % interval", "converged only", "loss by depth", "replicas")
+    headings = ("regime", "alpha", "95 % interval", "converged only", "loss by size", "replicas")
     for heading in headings:
         table.add_column(heading)
+    times = Table(box=table.box)
+    for heading in along_report.HEADINGS:
+        times.add_column(heading)
+    ladders = [regime for regime in report["regimes"] if "along_training" not in regime]
     for regime in report["regimes"]:
+        if "along_training" in regime:
+            times.add_row(*map(text, along_report.row(regime)))
+    for regime in ladders:
         table.add_row(
             text(regime["label"]),
             _value(regime["alpha"]),
@@ -185,38 +214,38 @@ def print_report(report: dict[str, Any]) -> None:
             _losses(regime),
             str(regime["replicas"]),
         )
-    if report["regimes"]:
-        console.print(table)
-    else:
+    for found in (table, times):
+        if found.rows:
+            console.print(found)
+    if not report["regimes"]:
         console.print("no run has finished")
 
-    lines = [f"{regime['label']}: {regime['verdict']}" for regime in report["regimes"]]
+    lines = [f"{regime['label']}: {regime['verdict']}" for regime in ladders]
     for regime in report["regimes"]:
         for rung in regime["diverged"]:
             step = "" if rung["diverged_step"] is None else f" at step {rung['diverged_step']}"
             lines.append(
-                f"diverged, left out: {regime['label']}, depth {rung['depth']}, "
+                f"diverged, left out: {regime['label']}, {axis_of(rung)} {size_of(rung)}, "
                 f"teacher seed {rung['teacher_seed']}, seed {rung['seed']}{step} ({rung['run']})"
             )
     lines += [f"unfinished: {job['folder']}: {job['reason']}" for job in report["unfinished"]]
     lines += [f"note: {note}" for note in report["notes"]]
     if report["page"]:
         lines.append(f"page: {Path(report['folder'], report['page'])}")
-    lines.append(
-        str(Path(report["folder"], report["figures"].get("loss_against_depth", "report.json")))
-    )
+    figure = next((f for name, f in report["figures"].items() if name.startswith("loss_")), None)
+    lines.append(str(Path(report["folder"], figure or "report.json")))
     for line in lines:
         console.print(text(line), soft_wrap=True)
 
 
 def _losses(regime: dict[str, Any]) -> str:
-    """A line for each depth: its loss and standard error."""
+    """A line for each size: its loss and standard error."""
     lines = []
-    for depth, loss, stderr in zip(
-        regime["depths"], regime["losses"], regime["loss_stderr"], strict=True
+    for size, loss, stderr in zip(
+        regime["sizes"], regime["losses"], regime["loss_stderr"], strict=True
     ):
         error = "" if stderr is None else f" +- {stderr:.0e}"
-        lines.append(f"{depth:>3}  {loss:.2e}{error}")
+        lines.append(f"{size:>3}  {loss:.2e}{error}")
     return "\n".join(lines) or "-"
 
 

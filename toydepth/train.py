@@ -98,13 +98,13 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
     )
     from toydepth.engine import run as train
     from toydepth.rung_weights import save_rung
-    from toydepth.toy import depth_problem
+    from toydepth.toy import problem_of
     from toydepth.tracking import History, progress, start_tracker, write_json
 
     prepare_devices(e.parallel.devices)
     compiled = compile_seconds()
     grid = layout(e.parallel.devices, replicas=e.replicas, batch=e.train.batch_size)
-    work = prepare_job(e, depth_problem(e), grid)
+    work = prepare_job(e, problem_of(e), grid)
     with Checkpoints(folder) as checkpoints:
         known = checkpoints.progress()
         at = Progress(**known) if known else Progress()
@@ -119,6 +119,7 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
                 config=cfg,
                 resumed=known is not None,
                 replicas=e.replicas,
+                axis=e.axis,
             )
 
             def record(line: dict[str, Any]) -> None:
@@ -132,7 +133,7 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
                     at,
                     record=record,
                     show=bar.update,
-                    keep=partial(save_rung, folder),
+                    keep=partial(save_rung, folder, e.axis),
                 )
             except BaseException:
                 tracker.finish({"status": "failed"}, [])
@@ -153,7 +154,7 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
 
 def describe_run(e: Experiment) -> str:
     """What W&B calls the run."""
-    return f"{e.teacher.kind} {e.objective.kind} depth {'-'.join(map(str, e.student.depth))}"
+    return f"{e.teacher.kind} {e.objective.kind} {e.axis} {'-'.join(map(str, e.sizes))}"
 
 
 def check_devices(jobs: list[Experiment]) -> None:
@@ -185,13 +186,13 @@ def exit_status(command: cli.Command) -> int:
 
 def sentence(result: dict[str, Any]) -> str:
     """One line on a finished job of a sweep."""
-    teacher = result["teacher"]
+    teacher, axis = result["teacher"], result["axis"]
     losses = ", ".join(
-        f"{r['depth']}: {r['loss']:.3g}" if r["loss"] is not None else f"{r['depth']}: diverged"
+        f"{r[axis]}: {r['loss']:.3g}" if r["loss"] is not None else f"{r[axis]}: diverged"
         for r in result["rungs"][:8]
     )
     who = f"{teacher['kind']} teacher, seed {teacher['seed']}"
-    return f"{who}, {result['status']}; loss at depth {losses}"
+    return f"{who}, {result['status']}; loss at {axis} {losses}"
 
 
 if __name__ == "__main__":

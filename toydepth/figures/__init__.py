@@ -7,6 +7,8 @@ bytes by `png(figure)`.
 - `loss_against_size`  losses and fitted power laws, log-log
 - `local_exponents`    the exponent between neighbouring sizes
 - `Course`, `exponent_over_training`  the exponent while the rungs train
+- `Training`, `loss_over_training`  losses along training, and where a power law holds
+- `Cell`, `exponent_map`  an exponent over two settings
 
 Of a law fitted to a table of training runs:
 
@@ -29,10 +31,12 @@ Of hidden states:
 from toydepth.figures.angles import Profile, angles_against_layer
 from toydepth.figures.curve import Curve
 from toydepth.figures.exclusion_scan import Scan, exclusion_scan
+from toydepth.figures.exponent_map import Cell, exponent_map
 from toydepth.figures.frontier import Budget, Frontier, frontier
 from toydepth.figures.law_terms import Term, terms
 from toydepth.figures.local_exponents import local_exponents
 from toydepth.figures.loss_against_size import loss_against_size
+from toydepth.figures.loss_over_training import Training, loss_over_training
 from toydepth.figures.observed_predicted import observed_against_predicted
 from toydepth.figures.over_training import Course, exponent_over_training
 from toydepth.figures.read_out import ReadOut, read_out
@@ -45,6 +49,7 @@ from toydepth.figures.trace_map import Trace, trace_map
 
 __all__ = [
     "Budget",
+    "Cell",
     "Cluster",
     "Course",
     "Curve",
@@ -57,12 +62,15 @@ __all__ = [
     "Step",
     "Term",
     "Trace",
+    "Training",
     "angles_against_layer",
     "exclusion_scan",
+    "exponent_map",
     "exponent_over_training",
     "frontier",
     "local_exponents",
     "loss_against_size",
+    "loss_over_training",
     "observed_against_predicted",
     "png",
     "read_out",

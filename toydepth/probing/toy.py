@@ -38,6 +38,8 @@ def read_run(folder: str) -> Experiment:
         raise SettingError("run", folder, words) from None
     except (OSError, OmegaConfBaseException, ValueError, AttributeError) as error:
         raise SettingError("run", folder, f"it holds no run of toydepth.train: {error}") from None
+    if e.axis != "depth":
+        raise SettingError("run", folder, f"its {e.student.block} has no layers to look at")
     for depth in _kept(path, e):
         try:
             load_rung(path, depth, depth_problem(e).start(depth))
@@ -87,10 +89,12 @@ def probe_run(
         label = f"{kind} of depth {depth}"
         if e.replicas > 1:
             label += f", teacher seed {seed}"
-        if problem.labels[condition] is not None and not kind.endswith("teacher"):
-            facts |= {problem.condition: problem.labels[condition]}
+        if not kind.endswith("teacher"):
+            known = {k: v for k, v in problem.labels[condition].items() if v is not None}
+            facts |= known
             if len(problem.labels) > 1:
-                label += f", T = {problem.labels[condition]:g}"
+                short = {"temperature": "T", "peak_rate": "rate"}
+                label += "".join(f", {short[k]} = {v:g}" for k, v in known.items())
         return label, facts
 
     forward = jax.jit(partial(hidden_states, depth=e.teacher.depth))

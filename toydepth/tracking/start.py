@@ -18,6 +18,7 @@ def start_tracker(
     config: dict[str, Any],
     resumed: bool = False,
     replicas: int = 1,
+    axis: str = "depth",
 ) -> Tracker:
     """W&B or nothing. The run's W&B id is kept in its folder; a resumed run goes on with it."""
     if tracker.kind == "none":
@@ -34,6 +35,7 @@ def start_tracker(
             run_id=note.read_text() if resumed and note.is_file() else None,
             resume=resumed,
             replicas=replicas,
+            axis=axis,
         )
     except Exception as error:
         print(f"W&B cannot be used, the run folder has all: {reason(error)}", file=sys.stderr)

@@ -203,10 +203,11 @@ class WandbTracker:
 def metrics(record: dict[str, Any], axis: str, replicas: int) -> dict[str, float]:
     """A record's measurements under their W&B names, such as `train/depth_12/loss/T=0.1`."""
     where = {axis, "kind", "rung", "step", "total_step", "seconds", "time", "replica"}
-    where.add("temperature")
     suffix = ""
-    if record.get("temperature") is not None:
-        suffix += f"/T={record['temperature']:g}"
+    for name, short in (("temperature", "T"), ("peak_rate", "rate")):
+        where.add(name)
+        if record.get(name) is not None:
+            suffix += f"/{short}={record[name]:g}"
     if replicas > 1:
         suffix += f"/replica_{record['replica']}"
     return {
