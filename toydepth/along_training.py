@@ -13,6 +13,7 @@ from toydepth.scaling import Course, course_verdict, read_course
 
 BINS = 10  # in a decade
 ONE_THIRD = 1 / 3
+RESOLVED = 1e-6  # nats; a loss below it is rounding, in float32
 TIMED = "head"  # the students whose answer is the exponent along training
 
 
@@ -53,7 +54,8 @@ def trained_in(history: Sequence[dict[str, Any]]) -> Mapping[tuple, Trained]:
 def binned(curves: Sequence[Trained]) -> Binned | None:
     """Ten means to a decade of steps, from the second on; None without a bin they all have.
 
-    A stretch belongs to the bin of its middle, and weighs as many steps as it has.
+    A stretch belongs to the bin of its middle, and weighs as many steps as it has. A course ends
+    where its loss is no more than rounding.
     """
     rows = []
     for curve in curves:
@@ -68,13 +70,13 @@ def binned(curves: Sequence[Trained]) -> Binned | None:
                 at = round(BINS * np.log10(middle[i]))
                 bins[at].append((middle[i], tau_middle[i], loss, stop[i] - start[i]))
         row = {}
-        for at, members in bins.items():
+        for at, members in sorted(bins.items()):
             values = np.array(members)
             weights = values[:, 3] / values[:, 3].sum()
             loss = weights @ values[:, 2]
-            if loss > 0:
-                log_times = np.exp(weights @ np.log(values[:, :2]))
-                row[at] = (*log_times, loss)
+            if loss < RESOLVED:
+                break
+            row[at] = (*np.exp(weights @ np.log(values[:, :2])), loss)
         rows.append(row)
     common = sorted(set.intersection(*map(set, rows))) if rows else []
     if not common:

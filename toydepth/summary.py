@@ -60,7 +60,7 @@ def exponents(rungs: list[dict[str, Any]]) -> dict[str, Any]:
     Replicas share the exponent and keep a coefficient each. Alpha is null, with the reason
     beside it, for fewer than three sizes or for several temperatures or rates.
     """
-    points = [r | {"teacher_seed": r["replica"]} for r in rungs if r["loss"]]
+    points = [r | {"teacher_seed": r["replica"]} for r in rungs if (r["loss"] or 0) > 0]
     if len({_variant(r) for r in points}) > 1:
         rates = len({r.get("peak_rate") for r in points}) > 1
         reason = f"several {'rates' if rates else 'temperatures'}: each is a regime of its own"

@@ -9,6 +9,7 @@ bytes by `png(figure)`.
 - `Course`, `exponent_over_training`  the exponent while the rungs train
 - `Training`, `loss_over_training`  losses along training, and where a power law holds
 - `Cell`, `exponent_map`  an exponent over two settings
+- `three_exponents`    depth, width and training time, side by side
 
 Of a law fitted to a table of training runs:
 
@@ -44,6 +45,7 @@ from toydepth.figures.shape_price import ShapePrice, shape_price
 from toydepth.figures.spread import Spread
 from toydepth.figures.step_against_depth import Step, step_against_depth
 from toydepth.figures.style import png
+from toydepth.figures.three_exponents import three_exponents
 from toydepth.figures.token_clusters import Cluster, trajectories
 from toydepth.figures.trace_map import Trace, trace_map
 
@@ -77,6 +79,7 @@ __all__ = [
     "shape_price",
     "step_against_depth",
     "terms",
+    "three_exponents",
     "trace_map",
     "trajectories",
 ]

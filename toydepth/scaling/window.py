@@ -68,10 +68,11 @@ def read_course(times: Times, losses: Float[np.ndarray, "replicas times"]) -> Co
     mean = rows.mean(axis=0)
     half = SPAN / 2 * DECADE
     tolerance = 1e-9
+    slack = 0.1 * SPAN * DECADE
     middles, local = [], []
     for middle in x:
-        # Only where the whole half decade was seen.
-        if middle - half < x[0] - tolerance or middle + half > x[-1] + tolerance:
+        # Only where the half decade was seen, but for a tenth of it.
+        if middle - half < x[0] - slack - tolerance or middle + half > x[-1] + slack + tolerance:
             continue
         near = np.abs(x - middle) <= half + tolerance
         if near.sum() >= 3:
@@ -98,16 +99,17 @@ def _window(
         for j in range(len(local) - 1, i, -1):
             inside = local[i : j + 1]
             # The half decades at the ends reach beyond their middles.
-            decades = (middles[j] - middles[i]) / DECADE + SPAN
+            start = max(middles[i] - SPAN / 2 * DECADE, x[0])
+            stop = min(middles[j] + SPAN / 2 * DECADE, x[-1])
+            decades = (stop - start) / DECADE
             if decades < LEAST - 1e-9 or (best and decades < best[0] - 1e-9):
                 break
             if np.ptp(inside) <= SPREAD * inside.mean():
-                best = decades, i, j
+                best = decades, i, j, start, stop
                 break
     if best is None:
         return None
-    decades, i, j = best
-    start, stop = middles[i] - SPAN / 2 * DECADE, middles[j] + SPAN / 2 * DECADE
+    decades, i, j, start, stop = best
     there = (x >= start - 1e-9) & (x <= stop + 1e-9)
     blocks = np.array_split(np.flatnonzero(there), max(3, round(decades / SPAN)))
     # Neighbours share a point, so that no step between blocks goes unseen.
