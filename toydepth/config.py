@@ -15,6 +15,7 @@ from toydepth.settings import (
     either,
     flag,
     flatten,
+    length,
     number,
     optional,
     read_schema,
@@ -27,14 +28,46 @@ from toydepth.settings import (
 
 @dataclass(frozen=True)
 class Teacher:
-    kind: str = setting("shared", choice("shared", "independent"), "how its layers are drawn")
+    kind: str = setting(
+        "shared",
+        choice("shared", "independent", "mixed", "correlated"),
+        "how its layers are drawn",
+    )
     depth: int = setting(64, whole(1, 100_000), "its layers")
     seed: int = setting(0, whole(0, 2**31 - 1), "draws its weights; replica r takes seed + r")
+    rho: float | None = setting(
+        None, optional(number(0, 1)), "correlation of any two layers (teacher=mixed only)"
+    )
+    correlation_length: float | str | None = setting(
+        None,
+        optional(length()),
+        "layers over which they forget each other (teacher=correlated only)",
+    )
+
+    @property
+    def drawn_by(self) -> dict[str, float | str]:
+        """What its kind is drawn by besides depth and seed, name -> value."""
+        return {name: getattr(self, name) for name in DRAWN_BY.get(self.kind, ())}
+
+    @property
+    def name(self) -> str:
+        return teacher_name(self.kind, self.drawn_by)
+
+
+DRAWN_BY = {"mixed": ("rho",), "correlated": ("correlation_length",)}
+
+
+def teacher_name(kind: str, drawn_by: Mapping[str, Any]) -> str:
+    """What to call teachers of a kind, as in `mixed (rho = 0.9)`."""
+    own = [f"{name.replace('_', ' ')} = {value}" for name, value in drawn_by.items()]
+    return f"{kind} ({', '.join(own)})" if own else kind
 
 
 @dataclass(frozen=True)
 class Student:
-    block: str = setting("residual", choice("residual", "midpoint"), "one step of its state")
+    block: str = setting(
+        "residual", choice("residual", "midpoint", "looped"), "one step of its state"
+    )
     depth: tuple[int, ...] = setting(
         16, several(whole(1, 10_000)), "its blocks; a list makes a ladder"
     )
@@ -176,6 +209,12 @@ def experiment(cfg: Mapping[str, Any]) -> Experiment:
 
 def _check_together(e: Experiment) -> None:
     """The bounds that join several settings."""
+    for kind, names in DRAWN_BY.items():
+        for name in names:
+            value = getattr(e.teacher, name)
+            if (value is not None) != (e.teacher.kind == kind):
+                words = "needs one" if e.teacher.kind == kind else f"has none; teacher={kind} has"
+                raise SettingError(f"teacher.{name}", value, f"teacher={e.teacher.kind} {words}")
     is_kl = e.objective.kind == "kl"
     if is_kl and (e.objective.head is None or e.objective.vocabulary is None):
         missing = "head" if e.objective.head is None else "vocabulary"

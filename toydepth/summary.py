@@ -20,7 +20,8 @@ def describe(e: Experiment) -> dict[str, Any]:
             "depth": e.teacher.depth,
             "width": e.student.width,
             "seed": e.teacher.seed,
-        },
+        }
+        | e.teacher.drawn_by,
         "student": {"block": e.student.block, "width": e.student.width},
         "objective": e.objective.kind,
         "head": e.objective.head,
