@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from toydepth.config import DRAWN_BY, teacher_name
 from toydepth.scaling import Estimate, PowerLaw, fit_power_law, local_alpha
 
 # Settings that may differ within a regime: what a ladder runs over, and the seeds.
@@ -132,11 +133,25 @@ def _facts(result: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         settings.pop(long, None)
         settings[name] = result[name]
     steps = settings.pop(STEPS, None)
-    return {name: value for name, value in settings.items() if name not in POOLED}, steps
+    # What another kind of teacher is drawn by is null, and an older result does not name it.
+    other = {f"teacher.{name}" for names in DRAWN_BY.values() for name in names}
+    other -= {f"teacher.{name}" for name in DRAWN_BY.get(settings["teacher.kind"], ())}
+    return {n: value for n, value in settings.items() if n not in POOLED | other}, steps
+
+
+def drawn_by(facts: dict[str, Any]) -> dict[str, Any]:
+    """What a regime's teachers are drawn by besides depth, width and seed."""
+    names = DRAWN_BY.get(facts["teacher.kind"], ())
+    return {name: facts.get(f"teacher.{name}") for name in names}
+
+
+def teacher_of(facts: dict[str, Any]) -> str:
+    """What a regime's teachers are called."""
+    return teacher_name(facts["teacher.kind"], drawn_by(facts))
 
 
 def label_regimes(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
-    """(label, regime) in order: the teacher's kind, and the settings by which regimes differ."""
+    """(label, regime) in order: the teacher's name, and the settings by which regimes differ."""
 
     def shown(regime: Regime, name: str) -> str:
         value = regime.facts.get(name)
@@ -145,7 +160,8 @@ def label_regimes(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
     names = sorted(
         {name for regime in regimes for name in regime.facts}, key=lambda name: (name != "T", name)
     )
-    silent = {"teacher.kind"}
+    named = {f"teacher.{name}" for names in DRAWN_BY.values() for name in names}
+    silent = {"teacher.kind"} | named
     if all(
         regime.facts["teacher.width"] == regime.facts.get("student.width") for regime in regimes
     ):
@@ -158,7 +174,8 @@ def label_regimes(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
     ]
 
     def order(regime: Regime):
-        values = (regime.facts.get(name) for name in differing)
+        values = [*drawn_by(regime.facts).values()]
+        values += [regime.facts.get(name) for name in differing]
         kind = regime.facts["teacher.kind"]
         return (
             kind != "shared",
@@ -173,7 +190,7 @@ def label_regimes(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
             for name in differing
             if (name, regime.facts.get(name)) != ("T", None)
         ]
-        labelled.append((", ".join([regime.facts["teacher.kind"], *parts]), regime))
+        labelled.append((", ".join([teacher_of(regime.facts), *parts]), regime))
     return labelled
 
 
@@ -237,7 +254,8 @@ def describe(label: str, regime: Regime) -> tuple[dict[str, Any], PowerLaw | Non
     floor = _floor(usable)
     facts = regime.facts
     entry = {
-        "teacher": {name: facts[f"teacher.{name}"] for name in ("kind", "depth", "width")},
+        "teacher": {name: facts[f"teacher.{name}"] for name in ("kind", "depth", "width")}
+        | drawn_by(facts),
         "student": {
             name.removeprefix("student."): facts[name]
             for name in sorted(facts)

@@ -7,6 +7,7 @@ bytes by `png(figure)`.
 - `loss_against_size`  losses and fitted power laws, log-log
 - `local_exponents`    the exponent between neighbouring sizes
 - `Course`, `exponent_over_training`  the exponent while the rungs train
+- `Crossing`, `exponent_over_correlation`  the exponent between two regimes
 
 Of a law fitted to a table of training runs:
 
@@ -27,6 +28,7 @@ Of hidden states:
 """
 
 from toydepth.figures.angles import Profile, angles_against_layer
+from toydepth.figures.crossover import Crossing, exponent_over_correlation
 from toydepth.figures.curve import Curve
 from toydepth.figures.exclusion_scan import Scan, exclusion_scan
 from toydepth.figures.frontier import Budget, Frontier, frontier
@@ -47,6 +49,7 @@ __all__ = [
     "Budget",
     "Cluster",
     "Course",
+    "Crossing",
     "Curve",
     "Frontier",
     "Profile",
@@ -59,6 +62,7 @@ __all__ = [
     "Trace",
     "angles_against_layer",
     "exclusion_scan",
+    "exponent_over_correlation",
     "exponent_over_training",
     "frontier",
     "local_exponents",
