@@ -15,6 +15,7 @@ from toydepth.settings import (
     either,
     flag,
     flatten,
+    length,
     number,
     optional,
     read_schema,
@@ -28,26 +29,62 @@ from toydepth.settings import (
 @dataclass(frozen=True)
 class Teacher:
     kind: str = setting(
-        "shared", choice("shared", "independent", "head", "features"), "how its layers are drawn"
+        "shared",
+        choice("shared", "independent", "mixed", "correlated", "head", "features"),
+        "how its layers are drawn",
     )
     depth: int = setting(64, whole(0, 100_000), "its layers; 0 for one that has none")
     seed: int = setting(0, whole(0, 2**31 - 1), "draws its weights; replica r takes seed + r")
+    rho: float | None = setting(
+        None, optional(number(0, 1)), "correlation of any two layers (teacher=mixed only)"
+    )
+    correlation_length: float | str | None = setting(
+        None,
+        optional(length()),
+        "layers over which they forget each other (teacher=correlated only)",
+    )
     features: int | None = setting(
-        None, optional(whole(2, 1_000_000)), "features that an input may have (features only)"
+        None, optional(whole(2, 1_000_000)), "what may be in an input (teacher=features only)"
     )
     skew: float | None = setting(
-        None, optional(number(0, 10)), "feature i is there in proportion to i^-(1 + skew)"
+        None,
+        optional(number(0, 10)),
+        "feature i is there in proportion to i^-(1 + skew) (teacher=features only)",
     )
     active: float | None = setting(
-        None, optional(number(above=0)), "features that an input has on average"
+        None,
+        optional(number(above=0)),
+        "features in an input on average (teacher=features only)",
     )
+
+    @property
+    def drawn_by(self) -> dict[str, float | str]:
+        """What its kind is drawn by besides depth and seed, name -> value."""
+        return {name: getattr(self, name) for name in DRAWN_BY.get(self.kind, ())}
+
+    @property
+    def name(self) -> str:
+        return teacher_name(self.kind, self.drawn_by)
+
+
+DRAWN_BY = {
+    "mixed": ("rho",),
+    "correlated": ("correlation_length",),
+    "features": ("features", "skew", "active"),
+}
+
+
+def teacher_name(kind: str, drawn_by: Mapping[str, Any]) -> str:
+    """What to call teachers of a kind, as in `mixed (rho = 0.9)`."""
+    own = [f"{name.replace('_', ' ')} = {value}" for name, value in drawn_by.items()]
+    return f"{kind} ({', '.join(own)})" if own else kind
 
 
 @dataclass(frozen=True)
 class Student:
     block: str = setting(
         "residual",
-        choice("residual", "midpoint", "head", "autoencoder"),
+        choice("residual", "midpoint", "looped", "head", "autoencoder"),
         "one step of its state, or what a student without layers is",
     )
     depth: tuple[int, ...] = setting(
@@ -216,6 +253,7 @@ FREE_ON_RESUME = (
     "resume",
     "engine.checkpoint_seconds",
     "engine.target_cache_gb",
+    "hessian",
     "parallel",
     "tracker",
 )
@@ -234,6 +272,12 @@ def experiment(cfg: Mapping[str, Any]) -> Experiment:
 
 def _check_together(e: Experiment) -> None:
     """The bounds that join several settings."""
+    for kind, names in DRAWN_BY.items():
+        for name in names:
+            value = getattr(e.teacher, name)
+            if (value is not None) != (e.teacher.kind == kind):
+                words = "needs one" if e.teacher.kind == kind else f"has none; teacher={kind} has"
+                raise SettingError(f"teacher.{name}", value, f"teacher={e.teacher.kind} {words}")
     _check_layers(e)
     is_kl = e.objective.kind == "kl"
     if is_kl and (e.objective.head is None or e.objective.vocabulary is None):
@@ -290,11 +334,6 @@ def _check_layers(e: Experiment) -> None:
     if (e.student.scale is None) is without:
         words = f"student={block} {'needs one' if without else 'has none'}"
         raise SettingError("student.scale", e.student.scale, words)
-    for name in ("features", "skew", "active"):
-        value = getattr(e.teacher, name)
-        if (value is None) is (kind == "features"):
-            words = f"teacher={kind} {'needs one' if kind == 'features' else 'has none'}"
-            raise SettingError(f"teacher.{name}", value, words)
     if e.optimizer.weight_decay < 0 and block != "autoencoder":
         words = "only the rows of student=autoencoder grow; it must be at least 0"
         raise SettingError("optimizer.weight_decay", e.optimizer.weight_decay, words)

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from toydepth.config import DRAWN_BY, teacher_name
 from toydepth.scaling import Estimate, PowerLaw, fit_power_law, local_alpha
 
 # Settings that may differ within a regime, beside the size that a ladder runs over.
 POOLED = {"teacher.seed", "seed", "replicas", "target.temperature"}
+NEUTRAL = {"optimizer.weight_decay": 0.0, "schedule.fall": "linear", "student.scale": None}
 RATE = "optimizer.learning_rate"
 STEPS = "train.steps"
 AVERAGING, DISCRETISATION = 1, 3
@@ -150,11 +152,27 @@ def _facts(result: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     steps = settings.pop(STEPS, None)
     settings["axis"] = result.get("axis", "depth")
     pooled = POOLED | {f"student.{settings['axis']}"}
+    # What another kind of teacher is drawn by is null, and an older result does not name it.
+    pooled |= {f"teacher.{name}" for names in DRAWN_BY.values() for name in names}
+    pooled -= {f"teacher.{name}" for name in DRAWN_BY.get(settings["teacher.kind"], ())}
+    # Nor does it name what did not exist then, which is the same as what does nothing now.
+    pooled |= {name for name, value in NEUTRAL.items() if settings.get(name) == value}
     return {name: value for name, value in settings.items() if name not in pooled}, steps
 
 
+def drawn_by(facts: dict[str, Any]) -> dict[str, Any]:
+    """What a regime's teachers are drawn by besides depth, width and seed."""
+    names = DRAWN_BY.get(facts["teacher.kind"], ())
+    return {name: facts.get(f"teacher.{name}") for name in names}
+
+
+def teacher_of(facts: dict[str, Any]) -> str:
+    """What a regime's teachers are called."""
+    return teacher_name(facts["teacher.kind"], drawn_by(facts))
+
+
 def label_regimes(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
-    """(label, regime) in order: the teacher's kind, and the settings by which regimes differ."""
+    """(label, regime) in order: the teacher's name, and the settings by which regimes differ."""
 
     def shown(regime: Regime, name: str) -> str:
         value = regime.facts.get(name)
@@ -163,7 +181,8 @@ def label_regimes(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
     names = sorted(
         {name for regime in regimes for name in regime.facts}, key=lambda name: (name != "T", name)
     )
-    silent = {"teacher.kind", "axis"}
+    named = {f"teacher.{name}" for names in DRAWN_BY.values() for name in names}
+    silent = {"teacher.kind", "axis"} | named
     if all(
         regime.facts["teacher.width"] == regime.facts.get("student.width") for regime in regimes
     ):
@@ -176,7 +195,8 @@ def label_regimes(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
     ]
 
     def order(regime: Regime):
-        values = (regime.facts.get(name) for name in differing)
+        values = [*drawn_by(regime.facts).values()]
+        values += [regime.facts.get(name) for name in differing]
         kind = regime.facts["teacher.kind"]
         return (
             kind != "shared",
@@ -191,7 +211,7 @@ def label_regimes(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
             for name in differing
             if (name, regime.facts.get(name)) != ("T", None)
         ]
-        labelled.append((", ".join([regime.facts["teacher.kind"], *parts]), regime))
+        labelled.append((", ".join([teacher_of(regime.facts), *parts]), regime))
     return labelled
 
 
@@ -259,7 +279,8 @@ def describe(label: str, regime: Regime) -> tuple[dict[str, Any], PowerLaw | Non
     entry = {
         "axis": axis,
         "sizes": sizes,
-        "teacher": {name: facts[f"teacher.{name}"] for name in ("kind", "depth", "width")},
+        "teacher": {name: facts[f"teacher.{name}"] for name in ("kind", "depth", "width")}
+        | drawn_by(facts),
         "student": {
             name.removeprefix("student."): facts[name]
             for name in sorted(facts)

@@ -19,6 +19,7 @@ from typing import Any
 
 from toydepth import along_report
 from toydepth.along_training import along_training, trained_in
+from toydepth.crossover import crossovers
 from toydepth.over_time import alpha_over_training, measured_in
 from toydepth.regimes import (
     Run,
@@ -75,7 +76,8 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
     history = cache(lambda run: read_history(os.path.normpath(output / run)))
     measured = cache(lambda run: measured_in(history(run)))
     trained = cache(lambda run: trained_in(history(run)))
-    for label, regime in label_regimes(regimes):
+    labelled = label_regimes(regimes)
+    for label, regime in labelled:
         entry, law, more = describe(label, regime)
         try:
             entry["alpha_over_training"] = alpha_over_training(regime, measured)
@@ -94,11 +96,13 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
             courses.append((label, entry["alpha_over_training"]))
     if len(curves) > DRAWN:
         notes.append(f"the figures show the first {DRAWN} of {len(curves)} regimes")
-    drawings = _draw(curves[:DRAWN], courses[:DRAWN]) | along_report.draw(timed)
+    crossed = crossovers(labelled, entries)
+    drawings = _draw(curves[:DRAWN], courses[:DRAWN], crossed) | along_report.draw(timed)
 
     report = {
         "schema": 1,
         "regimes": entries,
+        "crossovers": crossed,
         "unfinished": [
             {"folder": os.path.relpath(folder, output), "reason": reason}
             for folder, reason in sorted(jobs.items())
@@ -128,7 +132,7 @@ def _page(report: dict, laws: list, runs: list, output: Path, folders: list) -> 
         return None
 
 
-def _draw(curves: list, courses: list) -> dict[str, bytes]:
+def _draw(curves: list, courses: list, crossed: list[dict[str, Any]]) -> dict[str, bytes]:
     """The figures as PNG, by name; without those that have nothing to show."""
     if not curves:
         return {}
@@ -168,7 +172,31 @@ def _draw(curves: list, courses: list) -> dict[str, bytes]:
             if same
             else "share of each rung's training, from the rung below on",
         )
+    for series in crossed:
+        name = f"alpha_over_{series['axis']}"
+        others = sum(drawn.startswith(name) for drawn in figures)
+        figures[f"{name}_{others + 1}" if others else name] = _crossing(series)
     return {name: png(figure) for name, figure in figures.items()}
+
+
+def _crossing(series: dict[str, Any]):
+    """Alpha over rho or the correlation length."""
+    from toydepth.figures import Crossing, exponent_over_correlation
+    from toydepth.scaling import Estimate, LocalAlpha
+
+    name, unit = {"rho": ("rho", ""), "correlation_length": ("correlation length", " in layers")}[
+        series["axis"]
+    ]
+    crossings = [
+        Crossing(float(value), alpha and Estimate(**alpha), [LocalAlpha(**p) for p in pairs])
+        for value, alpha, pairs in zip(
+            series["values"], series["alpha"], series["local_alpha"], strict=True
+        )
+    ]
+    label = f", {series['label']}" if series["label"] else ""
+    return exponent_over_correlation(
+        crossings, name=name, xlabel=f"{name} of the teacher's layers{unit}{label}"
+    )
 
 
 def print_report(report: dict[str, Any]) -> None:
@@ -221,6 +249,7 @@ def print_report(report: dict[str, Any]) -> None:
         console.print("no run has finished")
 
     lines = [f"{regime['label']}: {regime['verdict']}" for regime in ladders]
+    lines += [f"over {s['axis']}: {s['sentence']}" for s in report["crossovers"]]
     for regime in report["regimes"]:
         for rung in regime["diverged"]:
             step = "" if rung["diverged_step"] is None else f" at step {rung['diverged_step']}"

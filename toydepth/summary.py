@@ -21,7 +21,8 @@ def describe(e: Experiment) -> dict[str, Any]:
             "depth": e.teacher.depth,
             "width": e.teacher.features or e.student.width,
             "seed": e.teacher.seed,
-        },
+        }
+        | e.teacher.drawn_by,
         "student": {
             "block": e.student.block,
             "width": list(e.sizes) if e.axis == "width" else e.student.width,

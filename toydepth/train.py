@@ -154,7 +154,7 @@ def run(e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any])
 
 def describe_run(e: Experiment) -> str:
     """What W&B calls the run."""
-    return f"{e.teacher.kind} {e.objective.kind} {e.axis} {'-'.join(map(str, e.sizes))}"
+    return f"{e.teacher.name} {e.objective.kind} {e.axis} {'-'.join(map(str, e.sizes))}"
 
 
 def check_devices(jobs: list[Experiment]) -> None:
@@ -191,7 +191,8 @@ def sentence(result: dict[str, Any]) -> str:
         f"{r[axis]}: {r['loss']:.3g}" if r["loss"] is not None else f"{r[axis]}: diverged"
         for r in result["rungs"][:8]
     )
-    who = f"{teacher['kind']} teacher, seed {teacher['seed']}"
+    own = {name: teacher[name] for name in config.DRAWN_BY.get(teacher["kind"], ())}
+    who = f"{config.teacher_name(teacher['kind'], own)} teacher, seed {teacher['seed']}"
     return f"{who}, {result['status']}; loss at {axis} {losses}"
 
 

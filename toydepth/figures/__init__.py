@@ -10,6 +10,7 @@ bytes by `png(figure)`.
 - `Training`, `loss_over_training`  losses along training, and where a power law holds
 - `Cell`, `exponent_map`  an exponent over two settings
 - `three_exponents`    depth, width and training time, side by side
+- `Crossing`, `exponent_over_correlation`  the exponent between two regimes
 
 Of a law fitted to a table of training runs:
 
@@ -30,6 +31,7 @@ Of hidden states:
 """
 
 from toydepth.figures.angles import Profile, angles_against_layer
+from toydepth.figures.crossover import Crossing, exponent_over_correlation
 from toydepth.figures.curve import Curve
 from toydepth.figures.exclusion_scan import Scan, exclusion_scan
 from toydepth.figures.exponent_map import Cell, exponent_map
@@ -54,6 +56,7 @@ __all__ = [
     "Cell",
     "Cluster",
     "Course",
+    "Crossing",
     "Curve",
     "Frontier",
     "Profile",
@@ -68,6 +71,7 @@ __all__ = [
     "angles_against_layer",
     "exclusion_scan",
     "exponent_map",
+    "exponent_over_correlation",
     "exponent_over_training",
     "frontier",
     "local_exponents",

@@ -85,7 +85,9 @@ def probe_run(
 
     def name(kind: str, depth: int, replica: int, condition: int = 0) -> tuple[str, dict]:
         seed = e.teacher.seed + replica
-        facts = {"teacher": e.teacher.kind, "objective": e.objective.kind, "teacher_seed": seed}
+        facts = {"teacher": e.teacher.name, "objective": e.objective.kind, "teacher_seed": seed}
+        if kind == "student":
+            facts |= {"block": e.student.block}
         label = f"{kind} of depth {depth}"
         if e.replicas > 1:
             label += f", teacher seed {seed}"
@@ -100,7 +102,7 @@ def probe_run(
     forward = jax.jit(partial(hidden_states, depth=e.teacher.depth))
     for replica in range(e.replicas):
         teacher = problem.teacher(e.teacher.seed + replica)
-        label, facts = name(f"{e.teacher.kind} teacher", e.teacher.depth, replica)
+        label, facts = name(f"{e.teacher.name} teacher", e.teacher.depth, replica)
         add("teacher", label, facts, e.teacher.depth, partial(forward, teacher.layers))
     for depth in kept:
         weights = load_rung(folder, depth, problem.start(depth))

@@ -113,6 +113,7 @@ def depth_problem(e: Experiment) -> Problem:
             depth=e.teacher.depth,
             vocabulary=vocabulary or 0,
             head=head,
+            **e.teacher.drawn_by,
         )
 
     student = partial(new_student, e)
