@@ -64,19 +64,29 @@ mkdir -p "$$folder"
 train() {
     name=$$1; shift
     NPROC=1 "$$PYTHON" -m toydepth.train "$$@" parallel.devices=1 tracker=none \
-        hydra.run.dir="$$folder/$$name"
+        hydra.run.dir="$$folder/$$name" &
+    child=$$!
+    wait $$child
 }
 
-echo "Independent layers and width train in the background: $$folder/background.log"
-{
-    train independent experiment=quickstart teacher=independent
-    train width experiment=width_scaling
-} >"$$folder/background.log" 2>&1 &
-background=$$!
-# However this script ends, by Ctrl-C too, the chain in the background ends with it.
-trap 'kill $$background 2>/dev/null || true; wait $$background || true' EXIT
+# However this script or its background ends, by Ctrl-C too, what it started ends with it.
+child= background=
+stop() {
+    kill $$child $$background 2>/dev/null || true
+    wait || true
+}
+trap stop EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
+
+echo "Independent layers and width train in the background: $$folder/background.log"
+(
+    trap stop EXIT
+    trap 'exit 143' TERM
+    train independent experiment=quickstart teacher=independent
+    train width experiment=width_scaling
+) >"$$folder/background.log" 2>&1 &
+background=$$!
 
 echo "Shared layers, training time, and depth with time train here:"
 train time experiment=time_scaling target.temperature=0.003 optimizer.learning_rate=0.1 replicas=3

@@ -33,14 +33,14 @@ def test_eigenvalues_and_trace_are_those_of_the_dense_hessian(make, probes):
     seen = observer(e, problem, grid, teachers)(cells)
 
     flat, unravel = ravel_pytree(params)
-    x = problem.inputs(problem.key(Purpose.TEST), 0, np.arange(64))
-    target = problem.targets(teacher, x)
+    x = jax.jit(problem.inputs)(problem.key(Purpose.TEST), 0, np.arange(64))
+    target = jax.jit(problem.targets)(teacher, x)
     for cell in (0, 1):
 
         def loss(flat, cell=cell):
             return problem.loss(unravel(flat), teacher, problem.conditions[cell], x, target)
 
-        dense = np.asarray(jax.hessian(loss)(flat), float)
+        dense = np.asarray(jax.jit(jax.hessian(loss))(flat), float)
         top = np.sort(np.linalg.eigvalsh(dense))[::-1][:3]
         found = seen[0, cell]
         assert [found[f"hessian_{i}"] for i in (1, 2, 3)] == pytest.approx(top, rel=1e-4)

@@ -24,30 +24,31 @@ def problem(make):
 
 
 def batch(problem):
-    x = problem.inputs(problem.key(Purpose.TEST), 0, np.arange(64))
+    x = jax.jit(problem.inputs)(problem.key(Purpose.TEST), 0, np.arange(64))
     teacher = problem.teacher(0)
-    return x, teacher, problem.targets(teacher, x)
+    return x, teacher, jax.jit(problem.targets)(teacher, x)
 
 
 def test_loss_and_gradient_are_those_of_kl(problem):
     x, teacher, target = batch(problem)
     params = problem.start(8)
+    measure = jax.jit(jax.value_and_grad(problem.loss)), jax.jit(problem.observe)
     wide = [np.asarray(a, float) for a in (x, teacher, params["head"])]
     for condition, temperature in zip(problem.conditions, (0.003, 0.003, 0.5, 0.5), strict=True):
         log_p = log_softmax(wide[0] @ wide[1] / temperature, axis=1)
         log_q = log_softmax(wide[0] @ wide[2], axis=1)
         p, q = np.exp(log_p), np.exp(log_q)
-        loss, gradient = jax.value_and_grad(problem.loss)(params, teacher, condition, x, target)
+        loss, gradient = measure[0](params, teacher, condition, x, target)
         assert loss == pytest.approx(np.mean(np.sum(p * (log_p - log_q), axis=1)), rel=1e-5)
         np.testing.assert_allclose(gradient["head"], wide[0].T @ (q - p) / 64, atol=1e-6)
-        seen = problem.observe(params, teacher, condition, x, target)
+        seen = measure[1](params, teacher, condition, x, target)
         assert seen["gradient_norm"] == pytest.approx(np.linalg.norm(gradient["head"]), rel=1e-5)
         assert seen["weight_norm"] == pytest.approx(np.linalg.norm(wide[2]), rel=1e-5)
 
 
 def test_the_teacher_at_its_temperature_has_no_loss(problem):
     x, teacher, target = batch(problem)
-    loss = problem.loss({"head": teacher / 0.5}, teacher, problem.conditions[2], x, target)
+    loss = jax.jit(problem.loss)({"head": teacher / 0.5}, teacher, problem.conditions[2], x, target)
     assert abs(float(loss)) < 1e-6
     p = softmax(np.asarray(x @ teacher / 0.003, float), axis=1)
     assert p.max(axis=1).mean() > 0.95  # a low temperature has peaked targets

@@ -19,8 +19,8 @@ FEATURES = {
 def test_features_are_as_often_there_and_as_large_as_they_should_be(make):
     problem = problem_of(make(FEATURES))
     teacher = problem.teacher(3)
-    x = problem.inputs(problem.key(Purpose.TRAIN), 5, np.arange(4096))
-    features = np.asarray(problem.targets(teacher, x))
+    x = jax.jit(problem.inputs)(problem.key(Purpose.TRAIN), 5, np.arange(4096))
+    features = np.asarray(jax.jit(problem.targets)(teacher, x))
     expected = 1.5 * np.arange(1, 41) ** -1.5 / np.sum(np.arange(1, 41) ** -1.5)
     np.testing.assert_allclose(np.sort(teacher)[::-1], expected, rtol=1e-5)
     assert not np.allclose(teacher, problem.teacher(4))  # another order
@@ -54,19 +54,19 @@ def test_random_rows_overlap_by_one_over_the_width():
     w = np.random.default_rng(0).normal(size=(500, 20)).astype(np.float32)
     w /= np.linalg.norm(w, axis=1, keepdims=True)
     w[:100] *= 0.3  # not represented
-    found = geometry(w)
+    found = jax.jit(geometry)(w)
     assert found["represented"] == pytest.approx(0.8)
     cosines = (w[100:] @ w[100:].T)[np.triu_indices(400, 1)]
     assert found["overlap"] == pytest.approx(np.mean(cosines**2), rel=1e-4)
     assert found["overlap"] == pytest.approx(1 / 20, rel=0.05)
-    assert geometry(np.eye(4, dtype=np.float32))["overlap"] == pytest.approx(0, abs=1e-7)
+    assert jax.jit(geometry)(np.eye(4, dtype=np.float32))["overlap"] == pytest.approx(0, abs=1e-7)
 
 
 def test_the_loss_is_the_squared_error_over_features(make):
     problem = problem_of(make(FEATURES))
     params = problem.start(4)
-    x = problem.inputs(problem.key(Purpose.TEST), 0, np.arange(32))
-    target = problem.targets(problem.teacher(0), x)
+    x = jax.jit(problem.inputs)(problem.key(Purpose.TEST), 0, np.arange(32))
+    target = jax.jit(problem.targets)(problem.teacher(0), x)
     w, b, t = (np.asarray(a, float) for a in (params["w"], params["b"], target))
     expected = np.mean(np.sum((np.maximum(t @ w @ w.T + b, 0) - t) ** 2, axis=1))
     loss = jax.jit(problem.loss)(params, problem.teacher(0), 0.0, x, target)

@@ -29,7 +29,8 @@ def observer(
         return None
     collected = layout.collect(teachers)
     own = [jax.tree.map(lambda t, r=r: jnp.asarray(t[r]), collected) for r in range(e.replicas)]
-    x = problem.inputs(problem.key(Purpose.TEST), 0, jnp.arange(e.train.batch_size))
+    rows = jnp.arange(e.train.batch_size)
+    x = jax.jit(problem.inputs)(problem.key(Purpose.TEST), 0, rows)
     targets = [jax.jit(problem.targets)(teacher, x) for teacher in own]
     measure = jax.jit(problem.observe) if problem.observe else lambda *_: {}
 
