@@ -127,7 +127,8 @@ def _facts(result: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     for room in ("teacher", "student"):
         for name, value in result[room].items():
             settings.setdefault(f"{room}.{name}", value)
-    settings["teacher.kind"] = result["teacher"]["kind"]
+    own = ("kind", *DRAWN_BY.get(result["teacher"]["kind"], ()))
+    settings |= {f"teacher.{name}": result["teacher"][name] for name in own}
     # Named twice, by the configuration and by the result; one name is enough.
     for name, long in (("objective", "objective.kind"), ("head", "objective.head")):
         settings.pop(long, None)
@@ -135,7 +136,7 @@ def _facts(result: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     steps = settings.pop(STEPS, None)
     # What another kind of teacher is drawn by is null, and an older result does not name it.
     other = {f"teacher.{name}" for names in DRAWN_BY.values() for name in names}
-    other -= {f"teacher.{name}" for name in DRAWN_BY.get(settings["teacher.kind"], ())}
+    other -= {f"teacher.{name}" for name in own}
     return {n: value for n, value in settings.items() if n not in POOLED | other}, steps
 
 
