@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from toydepth.report import build_report, print_report
+from toydepth.results import ResultError
 
 DEPTHS = (3, 6, 12, 24)
 
@@ -100,3 +101,9 @@ def test_two_regimes_and_the_limits_alone_are_no_series(tmp_path):
     write(tmp_path / "s", "shared", 3)
     write(tmp_path / "i", "independent", 1)
     assert build_report([tmp_path])["crossovers"] == []
+
+
+def test_a_mixture_of_unknown_rho_is_refused(tmp_path):
+    write(tmp_path / "m", "mixed", 2)
+    with pytest.raises(ResultError, match="teacher.rho is missing"):
+        build_report([tmp_path])

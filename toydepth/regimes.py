@@ -144,7 +144,8 @@ def _facts(result: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     for room in ("teacher", "student"):
         for name, value in result[room].items():
             settings.setdefault(f"{room}.{name}", value)
-    settings["teacher.kind"] = result["teacher"]["kind"]
+    own = ("kind", *DRAWN_BY.get(result["teacher"]["kind"], ()))
+    settings |= {f"teacher.{name}": result["teacher"][name] for name in own}
     # Named twice, by the configuration and by the result; one name is enough.
     for name, long in (("objective", "objective.kind"), ("head", "objective.head")):
         settings.pop(long, None)
@@ -154,7 +155,7 @@ def _facts(result: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     pooled = POOLED | {f"student.{settings['axis']}"}
     # What another kind of teacher is drawn by is null, and an older result does not name it.
     pooled |= {f"teacher.{name}" for names in DRAWN_BY.values() for name in names}
-    pooled -= {f"teacher.{name}" for name in DRAWN_BY.get(settings["teacher.kind"], ())}
+    pooled -= {f"teacher.{name}" for name in own}
     # Nor does it name what did not exist then, which is the same as what does nothing now.
     pooled |= {name for name, value in NEUTRAL.items() if settings.get(name) == value}
     return {name: value for name, value in settings.items() if name not in pooled}, steps

@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from toydepth.config import DRAWN_BY
+
 SKIPPED = ("checkpoints", "wandb")
 
 
@@ -95,6 +97,8 @@ def _check(result: dict[str, Any]) -> None:
     teacher("seed", _whole(0), "a whole number, 0 or more")
     teacher("depth", _whole(0), "a whole number, 0 or more")
     teacher("width", _whole(1), "a whole number, 1 or more")
+    for name in DRAWN_BY.get(result["teacher"]["kind"], ()):
+        teacher(name, lambda value: _finite(value) or value == "inf", "a number or inf")
     axis = {"axis": "depth"} | result  # a run of before there were others has depths
     _need("", axis, "axis", _one_of("depth", "width"), "depth or width")
     need("student", lambda value: isinstance(value, dict), "an object")
