@@ -328,7 +328,7 @@ def _check_layers(e: Experiment) -> None:
             words = f"student={block} has {'none: 0' if without else 'layers: 1 or more'}"
             raise SettingError(f"{name}.depth", _plain(depths), words)
     widths = e.student.width if isinstance(e.student.width, tuple) else (e.student.width,)
-    if len(widths) > 1 and block != "autoencoder":
+    if isinstance(e.student.width, tuple) and block != "autoencoder":
         words = f"student={block} has one width; a list is for student=autoencoder"
         raise SettingError("student.width", list(widths), words)
     if (e.student.scale is None) is without:
