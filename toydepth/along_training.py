@@ -20,11 +20,13 @@ TIMED = "head"  # the students whose answer is the exponent along training
 class Trained(NamedTuple):
     """The training losses of one student: means over stretches of steps, in order.
 
-    `steps` and `taus` are where a stretch ends: updates made, and the sum of their rates.
+    `steps` and `taus` are where a stretch ends: updates made, and the sum of their rates;
+    `rates` is the rate of the last of them.
     """
 
     steps: list[int]
     taus: list[float]
+    rates: list[float]
     losses: list[float]
 
 
@@ -42,10 +44,10 @@ def trained_in(history: Sequence[dict[str, Any]]) -> Mapping[tuple, Trained]:
     Every batch is fresh and its loss is taken before the update, so they are losses on inputs
     not seen before. Raises KeyError or TypeError for a line that is not one of toydepth's.
     """
-    found = defaultdict(lambda: Trained([], [], []))
+    found = defaultdict(lambda: Trained([], [], [], []))
     for line in history:
         if line["kind"] == "train" and "tau" in line:
-            values = line["step"], line["tau"], line["loss"]
+            values = line["step"], line["tau"], line["learning_rate"], line["loss"]
             for column, value in zip(found[cell_of(line)], values, strict=True):
                 column.append(value)
     return found
@@ -59,11 +61,11 @@ def binned(curves: Sequence[Trained]) -> Binned | None:
     """
     rows = []
     for curve in curves:
-        stop, tau = np.array(curve.steps), np.array(curve.taus)
+        stop, tau, rate = (np.array(column) for column in curve[:3])
         start, earlier = np.append(0, stop[:-1]), np.append(0.0, tau[:-1])
         bins = defaultdict(list)
-        # Before update s the loss is that of s updates; the middle of a stretch of them:
-        middle, tau_middle = (start + stop - 1) / 2, (earlier + tau) / 2
+        # The loss of a step is taken before its update; the middle of a stretch of them:
+        middle, tau_middle = (start + stop - 1) / 2, (earlier + tau - rate) / 2
         for i in np.flatnonzero(middle >= 1):
             loss = curve.losses[i]
             if loss is not None:
