@@ -17,11 +17,23 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from toydepth import along_report
+from toydepth.along_training import along_training, trained_in
+from toydepth.crossover import crossovers
 from toydepth.over_time import alpha_over_training, measured_in
-from toydepth.regimes import Run, columns, describe, label_regimes, pool_runs
+from toydepth.regimes import (
+    Run,
+    axis_of,
+    columns,
+    describe,
+    label_regimes,
+    pool_runs,
+    size_of,
+)
 from toydepth.results import ResultError, find_runs, read_result
 from toydepth.tracking import read_history, write_json, write_whole
 
+REFERENCES = {"depth": (1, 3), "width": (1,)}  # exponents that theory has
 DRAWN = 12  # regimes in one figure; more cannot be told apart
 
 
@@ -60,27 +72,37 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
             runs.append(Run(os.path.relpath(path.parent, output), result, path.stat().st_mtime_ns))
     regimes, notes = pool_runs(runs)
     entries, laws, curves, courses = [], [], [], []
-    measured = cache(lambda run: measured_in(read_history(os.path.normpath(output / run))))
-    for label, regime in label_regimes(regimes):
+    timed = []
+    history = cache(lambda run: read_history(os.path.normpath(output / run)))
+    measured = cache(lambda run: measured_in(history(run)))
+    trained = cache(lambda run: trained_in(history(run)))
+    labelled = label_regimes(regimes)
+    for label, regime in labelled:
         entry, law, more = describe(label, regime)
         try:
             entry["alpha_over_training"] = alpha_over_training(regime, measured)
+            found = along_training(regime, trained)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            entry["alpha_over_training"] = []
+            entry["alpha_over_training"], found = [], None
             notes.append(f"{label}: alpha along training is left out: {error!r}")
+        if found:
+            entry["along_training"] = found[0]
+            timed.append((entry, found[1]))
         entries.append(entry)
         laws.append(law)
         notes += more
-        if entry["depths"]:
-            curves.append((label, regime.usable(), law))
+        if entry["sizes"] and not found:
+            curves.append((label, regime.usable(), law, entry["axis"]))
             courses.append((label, entry["alpha_over_training"]))
     if len(curves) > DRAWN:
         notes.append(f"the figures show the first {DRAWN} of {len(curves)} regimes")
-    drawings = _draw(curves[:DRAWN], courses[:DRAWN])
+    crossed = crossovers(labelled, entries)
+    drawings = _draw(curves[:DRAWN], courses[:DRAWN], crossed) | along_report.draw(timed)
 
     report = {
         "schema": 1,
         "regimes": entries,
+        "crossovers": crossed,
         "unfinished": [
             {"folder": os.path.relpath(folder, output), "reason": reason}
             for folder, reason in sorted(jobs.items())
@@ -113,7 +135,7 @@ def _page(
         return None
 
 
-def _draw(curves: list, courses: list) -> dict[str, bytes]:
+def _draw(curves: list, courses: list, crossed: list[dict[str, Any]]) -> dict[str, bytes]:
     """The figures as PNG, by name; without those that have nothing to show."""
     if not curves:
         return {}
@@ -126,18 +148,22 @@ def _draw(curves: list, courses: list) -> dict[str, bytes]:
         png,
     )
 
-    drawn = []
-    for label, points, law in curves:
+    drawn: dict[str, list[Curve]] = {}
+    for label, points, law, axis in curves:
         data = columns(points)
         converged = [point["converged"] is not False for point in points]
-        drawn.append(
+        drawn.setdefault(axis, []).append(
             Curve(label, data.sizes, data.losses, data.stderr, data.groups, converged, law)
         )
-    figures = {"loss_against_depth": loss_against_size(drawn)}
-    try:
-        figures["local_alpha"] = local_exponents(drawn)
-    except ValueError:  # one depth everywhere
-        pass
+    figures = {}
+    for axis, own in drawn.items():
+        look = {"xlabel": axis, "references": REFERENCES[axis]}
+        figures[f"loss_against_{axis}"] = loss_against_size(own, **look)
+        try:
+            name = "local_alpha" if axis == "depth" else f"local_alpha_{axis}"
+            figures[name] = local_exponents(own, **look)
+        except ValueError:  # one size everywhere
+            pass
     timed = [(label, found) for label, found in courses if len(found) > 1]
     if timed:
         same = all(entry["steps"] for _, found in timed for entry in found)
@@ -149,7 +175,31 @@ def _draw(curves: list, courses: list) -> dict[str, bytes]:
             if same
             else "share of each rung's training, from the rung below on",
         )
+    for series in crossed:
+        name = f"alpha_over_{series['axis']}"
+        others = sum(drawn.startswith(name) for drawn in figures)
+        figures[f"{name}_{others + 1}" if others else name] = _crossing(series)
     return {name: png(figure) for name, figure in figures.items()}
+
+
+def _crossing(series: dict[str, Any]):
+    """Alpha over rho or the correlation length."""
+    from toydepth.figures import Crossing, exponent_over_correlation
+    from toydepth.scaling import Estimate, LocalAlpha
+
+    name, unit = {"rho": ("rho", ""), "correlation_length": ("correlation length", " in layers")}[
+        series["axis"]
+    ]
+    crossings = [
+        Crossing(float(value), alpha and Estimate(**alpha), [LocalAlpha(**p) for p in pairs])
+        for value, alpha, pairs in zip(
+            series["values"], series["alpha"], series["local_alpha"], strict=True
+        )
+    ]
+    label = f", {series['label']}" if series["label"] else ""
+    return exponent_over_correlation(
+        crossings, name=name, xlabel=f"{name} of the teacher's layers{unit}{label}"
+    )
 
 
 def print_report(report: dict[str, Any]) -> None:
@@ -165,7 +215,7 @@ def print_report(report: dict[str, Any]) -> None:
     console = Console()
     plain = not console.is_terminal
     if plain:
-        console = Console(width=120)
+        console = Console(width=160)
     encoding = "ascii" if plain else console.encoding
 
     def text(words: str) -> Text:
@@ -174,10 +224,17 @@ def print_report(report: dict[str, Any]) -> None:
         )
 
     table = Table(box=box.ASCII if plain else box.SIMPLE_HEAD)
-    headings = ("regime", "alpha", "95 % interval", "converged only", "loss by depth", "replicas")
+    headings = ("regime", "alpha", "95 % interval", "converged only", "loss by size", "replicas")
     for heading in headings:
         table.add_column(heading)
+    times = Table(box=table.box)
+    for heading in along_report.HEADINGS:
+        times.add_column(heading)
+    ladders = [regime for regime in report["regimes"] if "along_training" not in regime]
     for regime in report["regimes"]:
+        if "along_training" in regime:
+            times.add_row(*map(text, along_report.row(regime)))
+    for regime in ladders:
         table.add_row(
             text(regime["label"]),
             _value(regime["alpha"]),
@@ -188,38 +245,39 @@ def print_report(report: dict[str, Any]) -> None:
             _losses(regime),
             str(regime["replicas"]),
         )
-    if report["regimes"]:
-        console.print(table)
-    else:
+    for found in (table, times):
+        if found.rows:
+            console.print(found)
+    if not report["regimes"]:
         console.print("no run has finished")
 
-    lines = [f"{regime['label']}: {regime['verdict']}" for regime in report["regimes"]]
+    lines = [f"{regime['label']}: {regime['verdict']}" for regime in ladders]
+    lines += [f"over {s['axis']}: {s['sentence']}" for s in report["crossovers"]]
     for regime in report["regimes"]:
         for rung in regime["diverged"]:
             step = "" if rung["diverged_step"] is None else f" at step {rung['diverged_step']}"
             lines.append(
-                f"diverged, left out: {regime['label']}, depth {rung['depth']}, "
+                f"diverged, left out: {regime['label']}, {axis_of(rung)} {size_of(rung)}, "
                 f"teacher seed {rung['teacher_seed']}, seed {rung['seed']}{step} ({rung['run']})"
             )
     lines += [f"unfinished: {job['folder']}: {job['reason']}" for job in report["unfinished"]]
     lines += [f"note: {note}" for note in report["notes"]]
     if report["page"]:
         lines.append(f"page: {Path(report['folder'], report['page'])}")
-    lines.append(
-        str(Path(report["folder"], report["figures"].get("loss_against_depth", "report.json")))
-    )
+    figure = next((f for name, f in report["figures"].items() if name.startswith("loss_")), None)
+    lines.append(str(Path(report["folder"], figure or "report.json")))
     for line in lines:
         console.print(text(line), soft_wrap=True)
 
 
 def _losses(regime: dict[str, Any]) -> str:
-    """A line for each depth: its loss and standard error."""
+    """A line for each size: its loss and standard error."""
     lines = []
-    for depth, loss, stderr in zip(
-        regime["depths"], regime["losses"], regime["loss_stderr"], strict=True
+    for size, loss, stderr in zip(
+        regime["sizes"], regime["losses"], regime["loss_stderr"], strict=True
     ):
         error = "" if stderr is None else f" +- {stderr:.0e}"
-        lines.append(f"{depth:>3}  {loss:.2e}{error}")
+        lines.append(f"{size:>3}  {loss:.2e}{error}")
     return "\n".join(lines) or "-"
 
 

@@ -82,6 +82,16 @@ def number(low: float = -math.inf, high: float = math.inf, *, above: float = -ma
     return Check(" ".join(["a finite number", " and ".join(bounds)]).strip(), read)
 
 
+def length() -> Check:
+    """A number above 0. Infinity is kept as the word `inf`: JSON has no number for it."""
+    finite = number(above=0)
+
+    def read(value):
+        return "inf" if value in ("inf", math.inf) else finite.read(value)
+
+    return Check("a number above 0, or inf", read)
+
+
 def choice(*names: str) -> Check:
     def read(value):
         _require(isinstance(value, str) and value in names)

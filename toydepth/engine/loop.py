@@ -7,8 +7,9 @@ It speaks of rungs and sizes only. Numbers leave through `record` (one call a me
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -18,6 +19,7 @@ from jaxtyping import Float, Int, PyTree
 from toydepth.config import Experiment, Train
 from toydepth.engine.checkpoint import Checkpoint, Checkpoints
 from toydepth.engine.devices import Layout
+from toydepth.engine.observer import observer
 from toydepth.engine.optimizers import update_rule
 from toydepth.engine.plan import Phase, plan
 from toydepth.engine.programs import Programs, build
@@ -91,12 +93,13 @@ def least_steps(train: Train, phase: Phase) -> int:
 
 def prepare_job(e: Experiment, problem: Problem, layout: Layout) -> Job:
     """Draws the teachers, and asks them for the targets of the test batches."""
-    programs = build(problem, update_rule(e.optimizer), layout, batch=e.train.batch_size)
+    rule = update_rule(e.optimizer, problem.decay)
+    programs = build(problem, rule, layout, batch=e.train.batch_size)
     drawn = [problem.teacher(e.teacher.seed + r) for r in range(layout.replicas)]
     jax.block_until_ready(drawn)  # where memory runs out, it is said here, and can be caught
     teachers = layout.spread(jax.tree.map(lambda *x: np.stack(x), *drawn))
     test_targets = programs.targets(teachers, Purpose.TEST, np.arange(e.train.test_batches))
-    phases = plan(e.train, e.student.depth)
+    phases = plan(e.train, e.sizes)
     return Job(e, problem, layout, programs, phases, teachers, test_targets)
 
 
@@ -214,6 +217,8 @@ class _Loop:
         self.record, self.show, self.keep, self.stop = record, show, keep, stop
         self.ticked = self.saved = time.monotonic()
         self.cache, self.room = {}, job.experiment.engine.target_cache_gb * 1e9
+        self.observe = observer(job.experiment, job.problem, job.layout, job.teachers)
+        self.seen = {}  # what the last test observed of each rung's cells
 
     @property
     def phase(self) -> Phase:
@@ -268,10 +273,10 @@ class _Loop:
         chunk = job.experiment.engine.chunk
         stop = progress.step + chunk - (progress.offset + progress.step) % chunk
         steps = np.arange(progress.step, min(stop, self.round_steps))
-        rates = np.stack([self.rates(size, steps) for size in progress.alive])
+        rates = [self.rates(size, steps) for size in progress.alive]
         streamed = progress.offset + steps  # a further round reads on in the stream
         targets = self.targets(streamed)
-        rungs, losses = job.programs.train(rungs, job.teachers, streamed, rates, targets)
+        rungs, losses = job.programs.train(rungs, job.teachers, streamed, np.stack(rates), targets)
         losses = job.layout.collect(losses)  # replica, condition, rung, step
         progress.step += len(steps)
         progress.total_step += len(steps)
@@ -279,9 +284,18 @@ class _Loop:
         progress.asked += new
         progress.work += len(steps) * sum(progress.alive) + new * job.problem.target_cost
         self.tick()
+        first = int(streamed[0])
+        for start, stop in log_parts(first, int(streamed[-1]) + 1):
+            done = stop - progress.offset
+            for i, size in enumerate(progress.alive):
+                spent = self.spent(size, done)
+                for cell in self.cells(losses):
+                    mean = losses[cell][i][start - first : stop - first].mean()
+                    rate = float(rates[i][cell[1], stop - first - 1])
+                    more = {"learning_rate": rate, "tau": float(spent[cell[1]])}
+                    self.measured("train", size, cell, mean, step=done, **more)
         for i, size in enumerate(progress.alive):
             for cell in self.cells(losses):
-                self.measured("train", size, cell, losses[cell][i].mean(), rate=rates[i, -1])
                 if not np.isfinite(losses[cell][i]).all():
                     bad = int(streamed[np.argmin(np.isfinite(losses[cell][i]))])
                     self.conclude(size, cell, status="diverged", diverged_step=bad)
@@ -335,8 +349,13 @@ class _Loop:
         losses = self.losses_of(self.job.programs.test, rungs)
         self.tick()
         for i, size in enumerate(self.progress.alive):
+            if self.observe is not None:
+                seen = self.observe(self.job.layout.collect(rungs[i][0]))
+                self.seen |= {(size, *cell): seen[cell] for cell in self.cells(losses)}
             for cell in self.cells(losses):
-                self.measured("test", size, cell, *_mean(losses[cell][i]))
+                loss, stderr = _mean(losses[cell][i])
+                more = self.seen.get((size, *cell), {})
+                self.measured("test", size, cell, loss, loss_stderr=stderr, **more)
         return losses
 
     def as_trained(self, rungs: PyTree) -> Float[np.ndarray, "replica condition rung"] | None:
@@ -383,6 +402,7 @@ class _Loop:
                     loss_stderr=stderr,
                     converged=bool(settled[cell]) if train.converge else None,
                     loss_as_trained=None if as_trained is None else float(as_trained[cell][i]),
+                    observed=self.seen.get((size, *cell), {}),
                 )
         return unsettled
 
@@ -398,17 +418,26 @@ class _Loop:
         annealed = progress.annealed.get(str(size), [])
         entry |= {"annealed": [losses[cell[0]][cell[1]] for losses in annealed]}
         unknown = ("loss", "loss_stderr", "loss_as_trained", "converged", "diverged_step")
-        empty = dict.fromkeys(unknown)
+        empty = dict.fromkeys(unknown) | {"observed": {}}
         progress.rungs.append(entry | empty | outcome)
 
-    def measured(self, kind: str, size: int, cell: tuple[int, int], loss, stderr=None, rate=None):
+    def measured(
+        self,
+        kind: str,
+        size: int,
+        cell: tuple[int, int],
+        loss: float,
+        step: int | None = None,
+        **more: float,
+    ) -> None:
+        """Records one line, of `step` of this schedule or of the last one."""
         progress = self.progress
+        left = 0 if step is None else progress.step - step
         line = {"kind": kind, "rung": progress.phase} | self.name(size, cell)
-        line |= {"step": progress.offset + progress.step, "total_step": progress.total_step}
+        line |= {"step": progress.offset + progress.step - left}
+        line |= {"total_step": progress.total_step - left}
         line |= {"seconds": round(progress.seconds, 3), "time": time.time(), "loss": float(loss)}
-        line |= {} if rate is None else {"learning_rate": float(rate)}
-        line |= {} if stderr is None else {"loss_stderr": float(stderr)}
-        self.record(line)
+        self.record(line | more)
         progress.records += 1
 
     def name(self, size: int, cell: tuple[int, int]) -> dict[str, Any]:
@@ -416,15 +445,37 @@ class _Loop:
         return {
             problem.axis: size,
             "replica": cell[0],
-            problem.condition: problem.labels[cell[1]],
+            **problem.labels[cell[1]],
         }
 
     def cells(self, losses: np.ndarray):
         return np.ndindex(losses.shape[:2])
 
-    def rates(self, size: int, steps: Int[np.ndarray, "steps"]) -> Float[np.ndarray, "steps"]:
+    def rates(
+        self, size: int, steps: Int[np.ndarray, "steps"], of: int | None = None
+    ) -> Float[np.ndarray, "condition steps"]:
+        """The learning rates at `steps` of a schedule of `of` steps, by default this round's."""
         e = self.job.experiment
-        return learning_rates(e.optimizer, e.schedule, steps, size=size, steps=self.round_steps)
+        of = self.round_steps if of is None else of
+        found = [
+            learning_rates(
+                replace(e.optimizer, learning_rate=peak), e.schedule, steps, size=size, steps=of
+            )
+            for peak in self.job.problem.rates
+        ]
+        return np.stack(found)
+
+    def spent(self, size: int, done: int) -> Float[np.ndarray, "condition"]:
+        """The sum of the phase's learning rates up to `done` steps of this schedule."""
+        rounds = [self.phase.steps * 2**earlier for earlier in range(self.progress.round)]
+        spent = self._sum_of_rates(size, done, self.round_steps)
+        return spent + sum(self._sum_of_rates(size, steps, steps) for steps in rounds)
+
+    def _sum_of_rates(self, size: int, done: int, of: int) -> Float[np.ndarray, "condition"]:
+        """Of the first `done` steps of a schedule of `of`, in pieces: they may fill memory."""
+        ends = [*range(0, done, 2**20), done]
+        pieces = (np.arange(start, stop) for start, stop in pairwise(ends))
+        return sum(self.rates(size, piece, of).sum(axis=1, dtype=float) for piece in pieces)
 
     def tick(self) -> None:
         now = time.monotonic()
@@ -443,3 +494,15 @@ class _Loop:
 def _mean(losses: Float[np.ndarray, "batch"]) -> tuple[float, float]:
     """The mean over batches and its standard error."""
     return float(losses.mean()), float(losses.std(ddof=1) / len(losses) ** 0.5)
+
+
+LINES_PER_DECADE = 10
+
+
+def log_parts(start: int, stop: int) -> list[tuple[int, int]]:
+    """The steps from `start` to `stop`, cut where the steps done pass 10^(k/10).
+
+    So the first chunks, in which the loss falls fastest, are written down in finer parts.
+    """
+    marks = {round(10 ** (k / LINES_PER_DECADE)) for k in range(int(10 * np.log10(stop)) + 2)}
+    return list(pairwise([start, *sorted(m for m in marks if start < m < stop), stop]))

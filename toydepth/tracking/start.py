@@ -22,6 +22,7 @@ def start_tracker(
     config: dict[str, Any],
     resumed: bool = False,
     replicas: int = 1,
+    axis: str = "depth",
 ) -> Tracker:
     """W&B or nothing. The run's W&B id is kept in its folder; what is resumed goes on with it.
 
@@ -48,6 +49,7 @@ def start_tracker(
             run_id=run_id or None,
             resume=resumed,
             replicas=replicas,
+            axis=axis,
         )
         note.write_text(started.run_id)
     except Exception as error:

@@ -1,0 +1,184 @@
+"""Three exponents on one page: depth, width and training time.
+
+    python -m toydepth.universality FOLDER
+
+FOLDER holds finished runs of toydepth.train, as `make universality` leaves them. Writes into it
+universality.json, figures/universality.png and, if a ladder of depths was trained side by side,
+depth_and_time.csv, its losses along training for `toydepth.law`.
+
+Exit status: 0 all well, 1 no run has finished, 2 an argument is not allowed.
+"""
+
+import csv
+import io
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from toydepth.along_report import training
+from toydepth.along_training import Trained, along_training, binned, trained_in
+from toydepth.over_time import cell_of
+from toydepth.regimes import Regime, Run, columns, describe, label_regimes, pool_runs
+from toydepth.results import ResultError, find_runs, read_result
+from toydepth.tracking import Page, read_history, write_json, write_whole
+
+EXPECTED = {"shared": 3.0, "independent": 1.0, "features": 1.0, "head": 1 / 3}
+MEANS = {
+    "shared": "smooth dynamics",
+    "independent": "averaging",
+    "features": "superposition",
+    "head": "a softmax on peaked targets",
+}
+FIRST = 100  # steps before which a ladder's losses are those of its start, not of a law
+
+
+def universality(folder: Path) -> dict[str, Any]:
+    """Reads the runs in and below the folder, and writes what they say of the three exponents.
+
+    Returns what universality.json says. Raises ResultError if there is no run, or one that is
+    not what it should be.
+    """
+    paths, _ = find_runs(folder)
+    runs = [
+        Run(str(path.parent.relative_to(folder)), result, path.stat().st_mtime_ns)
+        for path in paths
+        if (result := read_result(path))["status"] != "failed"
+    ]
+    ladders, alongs = [], []
+    rows = {}
+    for label, regime in label_regimes(pool_runs(runs)[0]):
+        if side_by_side(regime):
+            rows |= losses_over_both(regime, folder)
+            continue
+        found = along_training(regime, lambda run: trained_in(read_history(folder / run)))
+        entry, law, _ = describe(label, regime)
+        if found:
+            alongs.append((entry | {"along_training": found[0]}, found[1]))
+        elif regime.usable():
+            ladders.append((entry, regime, law))
+    answer = {"schema": 1, "exponents": [_ladder(entry) for entry, _, _ in ladders]}
+    answer["exponents"] += [_along(entry) for entry, _ in alongs]
+    answer["figures"] = {"universality": "figures/universality.png"}
+    answer["depth_and_time"] = "depth_and_time.csv" if rows else None
+    (folder / "figures").mkdir(exist_ok=True)
+    write_whole(folder / "figures/universality.png", _draw(ladders, alongs))
+    if rows:
+        write_whole(folder / answer["depth_and_time"], table(rows).encode())
+    write_json(folder / "universality.json", answer)
+    return answer
+
+
+def side_by_side(regime: Regime) -> bool:
+    """Whether it is a ladder of depths of which losses at equal steps can be compared."""
+    facts = regime.facts
+    several = len({point["depth"] for point in regime.usable()}) > 1
+    return facts["axis"] == "depth" and facts.get("train.method") == "scratch" and several
+
+
+def losses_over_both(regime: Regime, folder: Path) -> dict[tuple[int, int, float], float]:
+    """(depth, teacher seed, steps) -> the loss then, ten times a decade."""
+    found = {}
+    for point in regime.usable():
+        curves = trained_in(read_history(folder / point["run"]))
+        curve: Trained = curves[cell_of(point | {"temperature": regime.facts["T"]})]
+        data = binned([curve])
+        if data is None:
+            continue
+        for step, loss in zip(data.steps, data.losses[0], strict=True):
+            if step >= FIRST:
+                found[point["depth"], point["teacher_seed"], round(float(step), 1)] = float(loss)
+    return found
+
+
+def table(rows: dict[tuple[int, int, float], float]) -> str:
+    """The losses as CSV, with the columns that `toydepth.law` looks for."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["depth", "teacher_seed", "time", "loss"])
+    writer.writerows([*key, loss] for key, loss in sorted(rows.items()))
+    return text.getvalue()
+
+
+def _ladder(entry: dict[str, Any]) -> dict[str, Any]:
+    alpha = entry["alpha"] or dict.fromkeys(("value", "stderr", "low", "high"))
+    return _row(entry, entry["axis"], alpha, entry["verdict"])
+
+
+def _along(entry: dict[str, Any]) -> dict[str, Any]:
+    steps = entry["along_training"]["steps"]
+    window = steps["window"]
+    exponent = window["exponent"] if window else dict.fromkeys(("value", "stderr", "low", "high"))
+    return _row(entry, "time", exponent, steps["verdict"]) | {"last_decade": steps["last_decade"]}
+
+
+def _row(entry: dict, axis: str, exponent: dict, verdict: str) -> dict[str, Any]:
+    kind = entry["teacher"]["kind"]
+    return {
+        "label": entry["label"],
+        "against": axis,
+        "expected": EXPECTED.get(kind),
+        "mechanism": MEANS.get(kind),
+        **{name: exponent[name] for name in ("value", "stderr", "low", "high")},
+        "verdict": verdict,
+    }
+
+
+def _draw(ladders: Sequence[tuple], alongs: Sequence[tuple]) -> bytes:
+    from toydepth.figures import Curve, png, three_exponents  # matplotlib is slow to import
+
+    def curves(axis: str) -> list:
+        found = []
+        for entry, regime, law in ladders:
+            if entry["axis"] == axis:
+                data = columns(regime.usable())
+                found.append(
+                    Curve(
+                        entry["label"], data.sizes, data.losses, data.stderr, data.groups, None, law
+                    )
+                )
+        return found
+
+    trainings = [training(*pair) for pair in alongs]
+    return png(three_exponents(curves("depth"), curves("width"), trainings))
+
+
+def show(answer: dict[str, Any], folder: Path) -> None:
+    page = Page()
+
+    def number(value: float | None) -> str:
+        return "-" if value is None else f"{value:.2f}"
+
+    def cells(row: dict[str, Any]) -> Iterable[str]:
+        yield row["label"]
+        yield row["against"]
+        yield number(row["expected"])
+        yield number(row["value"])
+        yield f"{number(row['low'])} to {number(row['high'])}" if row["low"] is not None else "-"
+        yield row["verdict"]
+
+    headings = ("teacher", "against", "expected", "exponent", "95 % interval", "verdict")
+    page.table("Three exponents", headings, [tuple(cells(row)) for row in answer["exponents"]])
+    if answer["depth_and_time"]:
+        page.line(folder / answer["depth_and_time"])
+    page.line(folder / answer["figures"]["universality"])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if set(arguments) & {"-h", "--help"}:
+        print(__doc__.strip())
+        return 0
+    try:
+        if len(arguments) != 1:
+            raise ResultError(f"{' '.join(arguments) or 'nothing'} was given; it takes one FOLDER")
+        answer = universality(Path(arguments[0]))
+    except (ResultError, OSError, ValueError) as error:
+        print("toydepth.universality: " + " ".join(str(error).splitlines()), file=sys.stderr)
+        return 2
+    show(answer, Path(arguments[0]))
+    return 0 if answer["exponents"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
