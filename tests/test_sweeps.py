@@ -133,7 +133,7 @@ def test_a_run_of_a_sweep_keeps_the_whole_configuration(agent, tmp_path):
             tmp_path, project=None, entity=None, group="g", name="n", config=config
         )
         assert dict(tracker._run.config) == config | values
-        assert (tracker.run_id, tracker._run.sweep_id) == ("run1", "sweep1")
+        assert (tracker.address.run_id, tracker._run.sweep_id) == ("run1", "sweep1")
         tracker.finish({"status": "completed"}, [])
     finally:
         wandb.teardown()

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toydepth.along_training import ONE_THIRD, Binned
+from toydepth.settings import printable
 
 DRAWN = 8  # curves in one figure; more cannot be told apart
 HEADINGS = ("regime", "window", "exponent", "against tau", "last decade", "verdict")
@@ -16,7 +17,7 @@ def row(regime: dict[str, Any]) -> tuple[str, ...]:
     timed = regime["along_training"]
     window, last = timed["steps"]["window"], timed["steps"]["last_decade"]
     return (
-        regime["label"],
+        printable(regime["label"]),
         f"{window['start']:.0f} to {window['stop']:.0f}" if window else "-",
         _exponent(window),
         _exponent(timed["tau"]["window"]),

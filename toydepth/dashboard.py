@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from toydepth.settings import SettingError, fold, reason
 from toydepth.tracking import write_json
+from toydepth.tracking.wandb_address import check_name
 from toydepth.tracking.wandb_tracker import has_key
 
 DEPTHS = (3, 6, 12, 24)
@@ -52,10 +53,8 @@ def read_arguments(arguments: Sequence[str]) -> Arguments:
     if "project" not in given:
         raise SettingError("project", None, "name the W&B project, project=NAME")
     for name in ("project", "entity"):
-        value = given.get(name, "")
-        if len(value) > 128 or set(value) & set("/\\#?%:"):
-            words = "a W&B name has at most 128 characters, none of / \\ # ? % :"
-            raise SettingError(name, value, words)
+        if name in given:
+            check_name(name, given[name])
     output = Path(given["output"]) if "output" in given else None
     return Arguments(given["project"], given.get("entity"), _depths(given.get("depths")), output)
 

@@ -62,7 +62,7 @@ def attempt(cfg: DictConfig, folder: Path, standing: Standing | None) -> None:
 
     from toydepth.engine import Stopped
     from toydepth.summary import describe
-    from toydepth.tracking import versions, write_json
+    from toydepth.tracking import clear_halves, versions, write_json
 
     plain = OmegaConf.to_container(cfg, resolve=True)
     e = config.experiment(plain)
@@ -82,6 +82,7 @@ def attempt(cfg: DictConfig, folder: Path, standing: Standing | None) -> None:
         return
     extra = {"experiment": hydra.runtime.choices.get("experiment"), "versions": versions()}
     try:
+        clear_halves(folder)
         resume.sign(folder, e)
         for left in ("error.txt", "result.json"):  # of an earlier try
             (folder / left).unlink(missing_ok=True)
@@ -143,9 +144,9 @@ def run(
     from toydepth.rung_weights import save_rung
     from toydepth.tracking import History, progress, read_history, start_tracker, write_json
 
+    tell(e, go=True)
     compiled = compile_seconds()
     work = prepare(e)
-    tell(e, go=True)
     said = partial(say_of, folder)
     with Checkpoints(folder, said) as checkpoints:
         at, rungs = restore(work, checkpoints, History.lines_of(folder))
@@ -225,10 +226,10 @@ def grid(e: Experiment) -> Any:
 def tell(e: Experiment, go: bool) -> None:
     """The first process of a job lets the others know whether there is something to train."""
     if place(e.parallel).count > 1:
-        from toydepth.engine import from_first, prepare_devices
+        from toydepth import engine
 
-        prepare_devices(e.parallel.devices, place(e.parallel))
-        from_first(b"go" if go else b"")
+        engine.prepare_devices(e.parallel.devices, place(e.parallel))
+        engine.tell(go)
 
 
 def follow(e: Experiment) -> int:
@@ -236,7 +237,7 @@ def follow(e: Experiment) -> int:
 
     Returns the exit status.
     """
-    from toydepth.engine import Stopped, from_first, restore
+    from toydepth.engine import Stopped, hear, prepare_devices, restore
     from toydepth.engine import run as train
 
     def nothing(*_: Any) -> None:
@@ -245,9 +246,10 @@ def follow(e: Experiment) -> int:
     name = f"process {place(e.parallel).index}"
     with stopping.listening(partial(say_of, name), "the first process says how to go on"):
         try:
-            work = prepare(e)
-            if not from_first(b""):
+            prepare_devices(e.parallel.devices, place(e.parallel))
+            if not hear():
                 return 0
+            work = prepare(e)
             at, rungs = restore(work, None)
             at = train(
                 work,

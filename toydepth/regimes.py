@@ -4,16 +4,17 @@ import dataclasses
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from toydepth import config
 from toydepth.config import DRAWN_BY, teacher_name
 from toydepth.scaling import Estimate, PowerLaw, fit_power_law, local_alpha
 
 # Settings that may differ within a regime, beside the size that a ladder runs over.
 POOLED = {"teacher.seed", "seed", "replicas", "target.temperature"}
-NEUTRAL = {"optimizer.weight_decay": 0.0, "schedule.fall": "linear", "student.scale": None}
 RATE = "optimizer.learning_rate"
 STEPS = "train.steps"
 AVERAGING, DISCRETISATION = 1, 3
@@ -42,11 +43,12 @@ class Regime:
 
     def usable(self) -> list[dict[str, Any]]:
         """The rungs with a loss that has a logarithm."""
-        return [
-            point
-            for point in self.points
-            if point["status"] == "completed" and (point["loss"] or 0) > 0
-        ]
+        return [point for point in self.points if has_logarithm(point)]
+
+
+def has_logarithm(point: dict[str, Any]) -> bool:
+    """Whether a rung is completed with a loss above zero, as a power law needs it."""
+    return point["status"] == "completed" and (point["loss"] or 0) > 0
 
 
 def pool_runs(runs: Sequence[Run]) -> tuple[list[Regime], list[str]]:
@@ -140,10 +142,7 @@ def _replica(point: dict[str, Any]) -> tuple[int, int]:
 
 def _facts(result: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     """(what makes the regime, training steps)."""
-    settings = dict(result["settings"])
-    for room in ("teacher", "student"):
-        for name, value in result[room].items():
-            settings.setdefault(f"{room}.{name}", value)
+    settings = settings_of(result)
     own = ("kind", *DRAWN_BY.get(result["teacher"]["kind"], ()))
     settings |= {f"teacher.{name}": result["teacher"][name] for name in own}
     # Named twice, by the configuration and by the result; one name is enough.
@@ -153,11 +152,6 @@ def _facts(result: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     steps = settings.pop(STEPS, None)
     settings["axis"] = result.get("axis", "depth")
     pooled = POOLED | {f"student.{settings['axis']}"}
-    # What another kind of teacher is drawn by is null, and an older result does not name it.
-    pooled |= {f"teacher.{name}" for names in DRAWN_BY.values() for name in names}
-    pooled -= {f"teacher.{name}" for name in own}
-    # Nor does it name what did not exist then, which is the same as what does nothing now.
-    pooled |= {name for name, value in NEUTRAL.items() if settings.get(name) == value}
     return {name: value for name, value in settings.items() if name not in pooled}, steps
 
 
@@ -170,6 +164,21 @@ def drawn_by(facts: dict[str, Any]) -> dict[str, Any]:
 def teacher_of(facts: dict[str, Any]) -> str:
     """What a regime's teachers are called."""
     return teacher_name(facts["teacher.kind"], drawn_by(facts))
+
+
+def settings_of(result: dict[str, Any]) -> dict[str, Any]:
+    """A result's settings; one that it lacks, being older than the setting, has its default."""
+    told = {
+        f"{room}.{name}": value
+        for room in ("teacher", "student")
+        for name, value in result[room].items()
+    }
+    return _defaults() | told | result["settings"]
+
+
+@cache
+def _defaults() -> dict[str, Any]:
+    return config.settings(config.experiment({}))
 
 
 def label_regimes(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
@@ -359,7 +368,7 @@ def _notes(
                 f"{label}: {_named(point)} is left out: "
                 f"its loss is {'missing' if point['loss'] is None else point['loss']}"
             )
-    rounded = [p for p in regime.points if p["loss_as_trained"]]
+    rounded = [p for p in regime.usable() if p["loss_as_trained"]]
     if rounded:
         worst = max(rounded, key=lambda p: p["loss_as_trained"] / p["loss"])
         notes.append(

@@ -19,6 +19,7 @@ from typing import Any
 
 from toydepth import along_report
 from toydepth.along_training import along_training, trained_in
+from toydepth.cli import say
 from toydepth.crossover import crossovers
 from toydepth.over_time import alpha_over_training, measured_in
 from toydepth.regimes import (
@@ -31,7 +32,9 @@ from toydepth.regimes import (
     size_of,
 )
 from toydepth.results import ResultError, find_runs, read_result
-from toydepth.tracking import read_history, write_json, write_whole
+from toydepth.run_arguments import read_run_arguments
+from toydepth.settings import SettingError, fold, printable, reason
+from toydepth.tracking import Printed, read_history, write_json, write_whole
 
 REFERENCES = {"depth": (1, 3), "width": (1,)}  # exponents that theory has
 DRAWN = 12  # regimes in one figure; more cannot be told apart
@@ -104,8 +107,8 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
         "regimes": entries,
         "crossovers": crossed,
         "unfinished": [
-            {"folder": os.path.relpath(folder, output), "reason": reason}
-            for folder, reason in sorted(jobs.items())
+            {"folder": os.path.relpath(folder, output), "reason": why}
+            for folder, why in sorted(jobs.items())
         ],
         "notes": notes,
         "figures": {name: f"figures/{name}.png" for name in drawings},
@@ -129,9 +132,10 @@ def _page(
     try:
         from toydepth.page import gather, page  # Jinja2 and Plotly are slow to import
 
-        return page(report, laws, gather(report, runs, output, folders), still).encode()
-    except Exception as error:
-        report["notes"].append(f"report.html is left out: {error!r}")
+        html = page(report, laws, gather(report, runs, output, folders), still)
+        return html.encode(errors="backslashreplace")  # a folder's name may be no text
+    except Exception as error:  # it may quote the whole page
+        report["notes"].append(f"report.html is left out: {reason(error)[:200]}")
         return None
 
 
@@ -207,36 +211,13 @@ def print_report(report: dict[str, Any]) -> None:
 
     Takes what `build_report` returns. Plain ASCII where there is no terminal.
     """
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console()
-    plain = not console.is_terminal
-    if plain:
-        console = Console(width=160)
-    encoding = "ascii" if plain else console.encoding
-
-    def text(words: str) -> Text:
-        return Text(
-            " ".join(words.encode(encoding, "backslashreplace").decode(encoding).splitlines())
-        )
-
-    table = Table(box=box.ASCII if plain else box.SIMPLE_HEAD)
+    printed = Printed()
     headings = ("regime", "alpha", "95 % interval", "converged only", "loss by size", "replicas")
-    for heading in headings:
-        table.add_column(heading)
-    times = Table(box=table.box)
-    for heading in along_report.HEADINGS:
-        times.add_column(heading)
     ladders = [regime for regime in report["regimes"] if "along_training" not in regime]
-    for regime in report["regimes"]:
-        if "along_training" in regime:
-            times.add_row(*map(text, along_report.row(regime)))
-    for regime in ladders:
-        table.add_row(
-            text(regime["label"]),
+    timed = [regime for regime in report["regimes"] if "along_training" in regime]
+    rows = [
+        (
+            printable(regime["label"]),
             _value(regime["alpha"]),
             _interval(regime["alpha"]),
             f"{_value(regime['alpha_converged'])} ({_interval(regime['alpha_converged'])})"
@@ -245,11 +226,15 @@ def print_report(report: dict[str, Any]) -> None:
             _losses(regime),
             str(regime["replicas"]),
         )
-    for found in (table, times):
-        if found.rows:
-            console.print(found)
+        for regime in ladders
+    ]
+    if rows:
+        printed.table("Exponents", headings, rows)
+    if timed:
+        rows = [along_report.row(regime) for regime in timed]
+        printed.table("Exponents along training", along_report.HEADINGS, rows)
     if not report["regimes"]:
-        console.print("no run has finished")
+        printed.line("no run has finished")
 
     lines = [f"{regime['label']}: {regime['verdict']}" for regime in ladders]
     lines += [f"over {s['axis']}: {s['sentence']}" for s in report["crossovers"]]
@@ -260,14 +245,14 @@ def print_report(report: dict[str, Any]) -> None:
                 f"diverged, left out: {regime['label']}, {axis_of(rung)} {size_of(rung)}, "
                 f"teacher seed {rung['teacher_seed']}, seed {rung['seed']}{step} ({rung['run']})"
             )
-    lines += [f"unfinished: {job['folder']}: {job['reason']}" for job in report["unfinished"]]
+    lines += [f"unfinished: {job['folder']}: {fold(job['reason'])}" for job in report["unfinished"]]
     lines += [f"note: {note}" for note in report["notes"]]
     if report["page"]:
         lines.append(f"page: {Path(report['folder'], report['page'])}")
     figure = next((f for name, f in report["figures"].items() if name.startswith("loss_")), None)
     lines.append(str(Path(report["folder"], figure or "report.json")))
     for line in lines:
-        console.print(text(line), soft_wrap=True)
+        printed.line(line)
 
 
 def _losses(regime: dict[str, Any]) -> str:
@@ -298,27 +283,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if set(arguments) & {"-h", "--help"}:
         print(__doc__.strip())
         return 0
-    folders, output = [], None
     try:
-        for argument in arguments:
-            name, given, value = argument.partition("=")
-            if name == "output" and given:
-                if not value or output is not None:
-                    raise ResultError(
-                        f"{argument}: one output=DIR is allowed, and it may not be empty"
-                    )
-                output = Path(value)
-            elif argument.startswith("-") or (
-                given and not Path(argument).exists() and "/" not in name
-            ):
-                raise ResultError(
-                    f"{argument} is not known: give RUN... and, if wanted, output=DIR"
-                )
-            else:
-                folders.append(Path(argument))
+        folders, given = read_run_arguments(arguments, ("output",))
+        output = Path(given["output"]) if given else None
         report = build_report(folders, output)
-    except (ResultError, OSError) as error:
-        print("toydepth.report: " + " ".join(str(error).splitlines()), file=sys.stderr)
+    except (SettingError, ResultError, OSError) as error:
+        say("report", error)
         return 2
     print_report(report)
     return 0 if report["regimes"] else 1

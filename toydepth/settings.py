@@ -27,10 +27,9 @@ def show(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def printable(text: str) -> str:
-    """Text without what a terminal would obey: such characters become their escapes."""
-    escaped = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return "".join(escaped)
+def printable(text: object) -> str:
+    """Any text with what is not printable escaped, line breaks too, as a terminal may show it."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
 
 
 def fold(text: object) -> str:

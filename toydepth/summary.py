@@ -5,7 +5,7 @@ from typing import Any
 
 from toydepth import config
 from toydepth.config import Experiment
-from toydepth.regimes import columns, fit_points
+from toydepth.regimes import columns, fit_points, has_logarithm
 from toydepth.scaling import local_alpha
 
 
@@ -61,7 +61,7 @@ def exponents(rungs: list[dict[str, Any]]) -> dict[str, Any]:
     Replicas share the exponent and keep a coefficient each. Alpha is null, with the reason
     beside it, for fewer than three sizes or for several temperatures or rates.
     """
-    points = [r | {"teacher_seed": r["replica"]} for r in rungs if (r["loss"] or 0) > 0]
+    points = [r | {"teacher_seed": r["replica"]} for r in rungs if has_logarithm(r)]
     if len({_variant(r) for r in points}) > 1:
         rates = len({r.get("peak_rate") for r in points}) > 1
         reason = f"several {'rates' if rates else 'temperatures'}: each is a regime of its own"

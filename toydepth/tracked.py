@@ -48,7 +48,8 @@ def course(result: dict[str, Any], history: Sequence[dict[str, Any]]) -> list[di
             for regime in regimes
             for entry in alpha_over_training(regime, lambda _: measured)
         ]
-    except Exception:  # the run and its upload stand without; the report says what is wrong
+    except Exception as error:  # the run and its upload stand without
+        print(f"W&B is not told alpha along training: {reason(error)}", file=sys.stderr)
         return []
 
 

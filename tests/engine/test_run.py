@@ -51,12 +51,14 @@ def losses(rungs):
     return np.array([r["loss"] for r in rungs])
 
 
-@pytest.mark.parametrize("replicas, method", [(1, "scratch"), (2, "continuation")])
-def test_any_number_of_devices_gives_the_numbers_of_one(make, tmp_path, replicas, method):
+@pytest.mark.parametrize(
+    "method, replicas, counts", [("scratch", 1, (8,)), ("continuation", 2, (2, 4, 8))]
+)
+def test_any_number_of_devices_gives_the_numbers_of_one(make, tmp_path, method, replicas, counts):
     """Two replicas are split over two devices first, and over four or eight with their rows."""
     e = make(merged({"train": {"method": method}}) | {"replicas": replicas})
     one, records = trained(e, tmp_path / "1", 1)
-    for devices in (2, 4, 8):
+    for devices in counts:
         found, more_records = trained(e, tmp_path / str(devices), devices)
         np.testing.assert_allclose(losses(found), losses(one), rtol=1e-5)
         measured = [[r["loss"] for r in rs] for rs in (records, more_records)]

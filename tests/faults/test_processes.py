@@ -73,15 +73,28 @@ def start_two(start):
     return call
 
 
+def end(first, second, statuses=(0, 0)):
+    """Both end, with these statuses."""
+    for process, status in zip((first, second), statuses, strict=True):
+        process.join(timeout=600)
+        assert process.exitcode == status, first.said() + second.said()
+
+
+def wait_for(process, words):
+    """Returns when the process has said so."""
+    deadline = time.monotonic() + 600
+    while words not in process.said():
+        assert process.is_alive() and time.monotonic() < deadline, process.said()
+        time.sleep(0.02)
+
+
 def test_two_processes_give_what_one_with_two_devices_gives(
     start_two, finish, numbers, tmp_path, tiny
 ):
     words = [*tiny, "student.depth=[2,3]", "train.steps=20", "engine.checkpoint_seconds=1e6"]
     finish(*words, "parallel.devices=2", "hydra.run.dir=whole")
     first, second = start_two(*words)
-    for process in (first, second):
-        process.join(timeout=300)
-        assert process.exitcode == 0, first.said() + second.said()
+    end(first, second)
     (found, history), (whole, whole_history) = (numbers(tmp_path / f) for f in ("run", "whole"))
     assert found["devices"] == whole["devices"] == 2
     assert [line["step"] for line in history] == [line["step"] for line in whole_history]
@@ -92,9 +105,7 @@ def test_two_processes_give_what_one_with_two_devices_gives(
 
     # There is nothing left to do, which the second process hears from the first.
     first, second = start_two(*words, "resume=true")
-    for process in (first, second):
-        process.join(timeout=300)
-        assert process.exitcode == 0, first.said() + second.said()
+    end(first, second)
     assert "completed already" in first.said()
 
 
@@ -102,26 +113,17 @@ def test_two_processes_give_what_one_with_two_devices_gives(
 def test_a_signal_to_one_process_stops_both_and_they_go_on_to_the_same_numbers(
     start_two, numbers, tmp_path, tiny, ladders
 ):
-    words = [*tiny, *ladders["scratch"], "train.steps=2000", "train.tests=10"]
+    words = [*tiny, *ladders["scratch"], "train.steps=1000"]
     words += ["engine.checkpoint_seconds=1e6"]
-    for process in start_two(*words, folder="whole"):
-        process.join(timeout=300)
-        assert process.exitcode == 0, process.said()
+    end(*start_two(*words, folder="whole"))
     first, second = start_two(*words)
-    deadline = time.monotonic() + 300
-    while "/s" not in first.said():
-        assert first.is_alive() and time.monotonic() < deadline, first.said()
-        time.sleep(0.02)
+    wait_for(first, "/s")
     os.kill(second.pid, signal.SIGTERM)
-    for process, status in ((second, 143), (first, 1)):
-        process.join(timeout=30)
-        assert process.exitcode == status, first.said() + second.said()
+    end(first, second, (1, 143))
     assert "another of its processes was asked to stop" in first.said()
     assert not (tmp_path / "run" / "result.json").exists()
     first, second = start_two(*words, "resume=true")
-    for process in (first, second):
-        process.join(timeout=300)
-        assert process.exitcode == 0, first.said() + second.said()
+    end(first, second)
     assert "going on from step" in first.said()
     assert numbers(tmp_path / "run") == numbers(tmp_path / "whole")
 
@@ -130,12 +132,9 @@ def test_a_signal_to_one_process_stops_both_and_they_go_on_to_the_same_numbers(
 def test_a_process_that_is_lost_ends_the_other_with_a_line(start_two, tmp_path, tiny, ladders):
     words = [*tiny, *ladders["scratch"], "train.steps=1000000"]
     first, second = start_two(*words)
-    deadline = time.monotonic() + 300
-    while "/s" not in first.said():
-        assert first.is_alive() and time.monotonic() < deadline, first.said()
-        time.sleep(0.02)
+    wait_for(first, "/s")
     os.kill(second.pid, signal.SIGKILL)
-    first.join(timeout=200)
+    first.join(timeout=600)
     assert first.exitcode == 1, first.said()
     assert "failed: " in first.said() and "Traceback" not in first.said()
     assert list((tmp_path / "run" / "checkpoints").glob("[0-9]*"))

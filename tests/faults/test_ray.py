@@ -38,8 +38,9 @@ def report(folder):
 def test_a_sweep_by_ray_reports_what_one_machine_does_also_when_a_node_is_lost(
     cluster, command, tmp_path, tiny
 ):
-    words = ["-m", *tiny, "teacher=shared,independent", "student.depth=[2,3,6]", "train.steps=300"]
-    whole = command(*words, "hydra.sweep.dir=whole")
+    words = ["-m", *tiny, "teacher=shared,independent", "student.depth=[2,3]"]
+    words += ["train.steps=[20,400]"]
+    whole = command(*words, "hydra.sweep.dir=whole", timeout=600)
     assert whole.returncode == 0, whole.stderr
     node = cluster.add_node(num_cpus=1)
     cluster.wait_for_nodes()
@@ -53,12 +54,12 @@ def test_a_sweep_by_ray_reports_what_one_machine_does_also_when_a_node_is_lost(
     )
     try:
         histories = [tmp_path / "sweep" / number / "history.jsonl" for number in "01"]
-        deadline = time.monotonic() + 300
-        while not all(h.exists() and '"depth": 2' in h.read_text() for h in histories):
+        deadline = time.monotonic() + 600
+        while not all(h.exists() and '"depth": 3' in h.read_text() for h in histories):
             assert waiting.poll() is None and time.monotonic() < deadline
             time.sleep(0.02)
         cluster.remove_node(node, allow_graceful=False)
-        said = waiting.communicate(timeout=400)[1]
+        said = waiting.communicate(timeout=600)[1]
     finally:
         waiting.kill()
     assert waiting.returncode == 0, said

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.skipif(
 QUIET = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run
 --disable-background-networking --disable-component-update --disable-sync""".split()
 HOSTILE = "<script>alert(1)</script> <b>é深さ'\"</b><img src=x onerror=alert(2)>"
+STILL = "document.querySelector('#losses img.still')"
 DRAWN = "return document.querySelectorAll('.js-plotly-plot').length"
 
 
@@ -38,7 +39,8 @@ class Browser:
     def command(self, name, **parameters):
         return self.driver.execute_cdp_cmd(name, parameters)
 
-    def open(self, file, width=1440, height=12000, scheme="light"):
+    def open(self, file, width=1440, height=12000, scheme="light", first=None):
+        """In a new tab, which is given the commands `first` before."""
         old = self.driver.current_window_handle
         self.driver.switch_to.new_window("tab")
         new = self.driver.current_window_handle
@@ -51,6 +53,8 @@ class Browser:
         self.command("Emulation.setDeviceMetricsOverride", **screen, mobile=width < 500)
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.command("Emulation.setEmulatedMedia", features=features)
+        for name, parameters in (first or {}).items():
+            self.command(name, **parameters)
         self.driver.get(Path(file).as_uri())
 
     def run(self, script):
@@ -81,7 +85,8 @@ class Browser:
     def requests(self):
         messages = [json.loads(message)["message"] for message in self.log("performance")]
         sent = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
-        return {one["request"]["url"] for one in sent}
+        addresses = {one["request"]["url"] for one in sent}
+        return {address for address in addresses if not address.startswith("data:")}
 
     def print(self):
         return base64.b64decode(self.command("Page.printToPDF")["data"])
@@ -119,10 +124,19 @@ def many(tmp_path_factory, many_regimes):
 
 
 def test_plots_are_drawn_and_nothing_is_asked_for(browser, two):
-    browser.open(two)
+    watch = f"""new MutationObserver(() => {{ window.stood ||= {STILL} !== null; }})
+      .observe(document, {{ childList: true, subtree: true }})"""
+    browser.open(two, first={"Page.addScriptToEvaluateOnNewDocument": {"source": watch}})
     assert browser.all_drawn() == 7
+    assert browser.run(f"return [stood, {STILL}]") == [True, None]  # until the plot was drawn
     assert browser.run("return document.querySelectorAll('.main-svg .trace').length") >= 7
     assert (browser.console(), browser.requests()) == ([], {two.as_uri()})
+
+
+def test_an_image_stands_in_where_scripts_are_off(browser, two):
+    browser.open(two, first={"Emulation.setScriptExecutionDisabled": {"value": True}})
+    seen = browser.command("Runtime.evaluate", expression=f"{STILL}.naturalWidth")
+    assert seen["result"]["value"] > 300
 
 
 def test_the_policy_stops_what_would_ask(browser, two):

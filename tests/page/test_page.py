@@ -1,6 +1,7 @@
 """report.html as text: what it holds, in which order, and what it must not."""
 
 import json
+import os
 import re
 from html.parser import HTMLParser
 
@@ -166,6 +167,29 @@ def test_what_has_not_finished_is_said(tmp_path, write_run):
     assert "No run has finished" in read.text() and "Loss against depth" not in read.text()
 
 
+@pytest.mark.parametrize("loss", [0.0, -1e-9])
+def test_a_loss_without_a_logarithm_is_left_out(tmp_path, write_run, loss):
+    """A KL that has been rounded may be below zero."""
+    path = write_run(tmp_path / "a", temperature=1.0) / "result.json"
+    result = json.loads(path.read_text())
+    result["rungs"][3] |= {"loss": loss, "loss_as_trained": 1e-3}
+    path.write_text(json.dumps(result))
+    report, html = written(tmp_path)
+    assert any(note.endswith(f"is left out: its loss is {loss}") for note in report["notes"])
+    main = json.loads(Reader(html).scripts[0])[0]
+    (rungs,) = [trace for trace in main["traces"] if trace["mode"] == "markers"]
+    assert rungs["x"] == [3, 6, 12] == report["regimes"][0]["depths"]
+
+
+def test_a_folder_whose_name_is_no_text(tmp_path, write_run):
+    write_run(tmp_path / "a")
+    name = os.fsdecode(b"u\xff")
+    (tmp_path / name / ".hydra").mkdir(parents=True)
+    report, html = written(tmp_path)
+    assert [job["folder"] for job in report["unfinished"]] == [name]
+    assert r"unfinished: u\udcff : no result.json" in Reader(html).text()
+
+
 def test_two_hundred_regimes(many_regimes):
     report = {"regimes": many_regimes(200), "unfinished": [], "notes": ["a note"] * 300}
     html = page(report)
@@ -188,10 +212,11 @@ def test_the_contents_of_report_json_are_enough(two):
 
 def test_a_page_that_cannot_be_made_is_a_note(two, monkeypatch):
     def broken(*_):
-        raise RuntimeError("no room")
+        raise RuntimeError("no room " * 1000)  # as an error that quotes what it failed on
 
     monkeypatch.setattr("toydepth.page.page", broken)
     report = build_report([two])
     assert report["page"] is None and not (two / "report.html").exists()
-    assert "report.html is left out: RuntimeError('no room')" in report["notes"]
+    (note,) = [note for note in report["notes"] if "html" in note]
+    assert note.startswith("report.html is left out: RuntimeError: no room") and len(note) < 250
     assert json.loads((two / "report.json").read_text())["notes"] == report["notes"]

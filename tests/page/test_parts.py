@@ -1,10 +1,14 @@
 """The parts of the page, each by itself."""
 
+import dataclasses
 import json
+import shlex
+import sys
 
 import numpy as np
 import pytest
 
+from toydepth import cli
 from toydepth.page import plot
 from toydepth.page.commands import COMMANDS, commands
 from toydepth.page.differences import differences
@@ -19,6 +23,7 @@ from toydepth.page.plot import numbers, plain, spread
 from toydepth.page.shown import choose
 from toydepth.page.training import training
 from toydepth.regimes import Run
+from toydepth.train import VERB
 
 
 def regime(label="shared", kind="shared", value=3.0, runs=("a",), **changes):
@@ -165,8 +170,8 @@ def folder(tmp_path):
     return tmp_path
 
 
-def run(settings=None):
-    return Run("a", {"settings": settings or {}}, 0)
+def run(name="a"):
+    return Run(name, {"teacher": {}, "student": {}, "settings": {}}, 0)
 
 
 def test_histories_are_thinned_and_a_step_done_twice_counts_once(folder):
@@ -192,6 +197,35 @@ def test_what_cannot_be_read_is_a_note(folder):
     history, probe = found.notes
     assert history.startswith("a: its training curves are left out")
     assert probe.startswith("a/probe.json is left out")
+
+
+@pytest.mark.parametrize(
+    ("words", "again"),
+    [
+        (["seed=3", "student.depth=[3,6]", "resume=true"], "seed=3 'student.depth=[3,6]'"),
+        # A job of sweeps/figures.yaml.
+        (
+            ["hydra.mode=RUN", "replicas=1", "experiment=fig5", "teacher.kind=independent"],
+            "hydra.mode=RUN replicas=1 experiment=fig5 teacher.kind=independent",
+        ),
+        (["hydra.mode=RUN", "experiment=quickstart"], "experiment=quickstart"),
+        (["experiment=fig5", "teacher=independent"], "experiment=fig5 teacher=independent"),
+        (["-m", "experiment=fig5", "teacher.seed=4", "teacher=shared", "resume=true"],
+         "experiment=fig5 teacher.seed=4 teacher=shared"),
+    ],
+)  # fmt: skip
+def test_a_command_does_again_what_the_job_did(monkeypatch, tmp_path, words, again):
+    """Its folder is Hydra's own; the command is read as Hydra's would be."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["train"])
+    command = cli.read_command(VERB, words)._replace(folder=tmp_path / "out")
+    cli.launch(VERB, lambda cfg: None, command)
+    (folder,) = command.job_folders
+    found = gather({"regimes": []}, [run(folder.name)], folder.parent, [])
+    shown = commands(found.overrides).text
+    assert shown == f"python -m toydepth.train {again}"
+    (job,) = cli.read_command(VERB, shlex.split(shown)[3:]).jobs
+    assert job == dataclasses.replace(command.jobs[0], resume=False)
 
 
 def network(label, depth=3, kind="student", **facts):

@@ -12,7 +12,6 @@ import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-ENTITY = {"id": "entity", "name": "lab"}
 HISTORY, SUMMARY = "wandb-history.jsonl", "wandb-summary.json"
 
 
@@ -48,6 +47,7 @@ class FakeWandb:
         self.pages = {}
         self.files = {}
         self.unknown = []
+        self.deleted = set()  # names of runs that were deleted in the browser
         self.break_after = None  # history lines that it still takes before it refuses all
         self.refused = 0  # requests
         self.held = None  # an Event: the first history is kept, but not answered until it is set
@@ -96,6 +96,7 @@ class FakeWandb:
         return True
 
     def answer(self, operation, given):
+        entity = {"id": "entity", "name": given.get("entity") or "lab"}
         if operation == "Viewer":
             return {"viewer": {"id": "user", "entity": "lab", "flags": "{}", "username": "me"}}
         if operation == "ServerFeaturesQuery":
@@ -103,7 +104,7 @@ class FakeWandb:
         if operation == "OrganizationCoreWeaveOrganizationID":
             return {"entity": None}
         if operation == "RunResumeStatus":
-            model = {"id": "project", "name": given["project"], "entity": ENTITY, "bucket": None}
+            model = {"id": "project", "name": given["project"], "entity": entity, "bucket": None}
             key = given["project"], given["name"]
             if key in self.pages and self.pages[key].settings:
                 model["bucket"] = self._bucket(given["name"], self.pages[key])
@@ -111,7 +112,7 @@ class FakeWandb:
         if operation == "UpsertBucket":
             page = self.page(given["project"], given["name"])
             page.settings |= {key: value for key, value in given.items() if value is not None}
-            project = {"id": "project", "name": given["project"], "entity": ENTITY}
+            project = {"id": "project", "name": given["project"], "entity": entity}
             bucket = self._bucket(given["name"], page) | {"project": project, "sweepName": None}
             bucket["historyLineCount"] = None  # said of a fork only
             return {"upsertBucket": {"bucket": bucket, "inserted": True}}
@@ -181,12 +182,20 @@ class _Handler(BaseHTTPRequestHandler):
         self.fake.files[self.path.removeprefix("/put/")] = body
         self._reply({}, ETag=base64.b64encode(hashlib.md5(body).digest()).decode())
 
+    def do_GET(self):
+        self._reply({})
+
     def do_POST(self):
         body = json.loads(self._body() or b"{}")
         if self.path.endswith("/graphql"):
             operation = re.search(r"(?:query|mutation)\s+(\w+)", body["query"])[1]
+            given = body.get("variables") or {}
+            if operation == "UpsertBucket" and given["name"] in self.fake.deleted:
+                words = f"run {given['name']} was previously created and deleted"
+                self._reply({"errors": [{"message": words}]}, 409)
+                return
             with self.fake.lock:
-                answer = self.fake.answer(operation, body.get("variables") or {})
+                answer = self.fake.answer(operation, given)
             self._reply({"data": answer})
         elif self.path.endswith("/file_stream"):
             *_, project, name, _ = self.path.split("/")

@@ -13,7 +13,7 @@ import wandb
 import yaml
 
 from toydepth import config, settings, summary, sync
-from toydepth.tracking import History, read_history, start_tracker, write_json
+from toydepth.tracking import History, read_history, start_tracker, wandb_upload, write_json
 
 DEPTHS = (2, 3, 6)
 
@@ -110,9 +110,11 @@ def test_a_run_arrives_whole_with_its_own_steps_and_times(server, tmp_path, capf
     assert page.settings["groupName"] == "shared-mse-width=16"
     assert page.settings["displayName"].startswith("shared mse, depth 2-3-6, width 16")
     [(project, name)] = server.pages
-    assert project == "toydepth" and name == (folder / "wandb_run_id").read_text()
+    assert (folder / "wandb_run_id").read_text() == f"lab/{project}/{name}"
+    assert project == "toydepth"
     printed = capfd.readouterr()
-    assert "24 of 24 measurements sent" in printed.out and len(printed.out.splitlines()) == 1
+    assert ": 24 measurements, 24 of them new, http" in printed.out
+    assert len(printed.out.splitlines()) == 1
     assert printed.err == ""
 
 
@@ -124,7 +126,58 @@ def test_twice_changes_nothing(server, tmp_path, capfd):
     assert sync.main([str(folder)]) == 0
     assert page is the_page(server)
     assert page.state() == before and page.sent == sent
-    assert "0 of 24 measurements sent" in capfd.readouterr().out
+    assert ": 24 measurements, 0 of them new, http" in capfd.readouterr().out
+
+
+def test_a_page_that_is_there_keeps_its_name_its_group_and_its_ending(
+    server, tmp_path, monkeypatch, capfd
+):
+    folder = make_run(tmp_path / "run")
+    with monkeypatch.context() as patch:
+        patch.setattr("toydepth.over_time.measured_in", None)
+        assert sync.main([str(folder)]) == 0
+    assert "W&B is not told alpha along training: TypeError" in capfd.readouterr().err
+    page = the_page(server)
+    lines = page.history
+    assert len(lines) == 25 and "loss_by_depth_table" in page.summary
+    page.settings |= {"displayName": "my favourite", "groupName": "mine"}
+    assert sync.main([str(folder)]) == 0  # now with a course, which would be lines in its middle
+    assert page.history == lines
+    assert (page.settings["displayName"], page.settings["groupName"]) == ("my favourite", "mine")
+
+
+def test_an_old_copy_leaves_the_page_as_it_is(server, tmp_path, capfd):
+    folder = make_run(tmp_path / "z", status=None, lines=records()[:10])
+    assert sync.main([str(folder)]) == 0
+    shutil.copytree(folder, tmp_path / "a")
+    with History.open(folder, keep=10) as history:
+        for line in records()[10:]:
+            history.append(line)
+    finish_run(folder)
+    capfd.readouterr()
+    assert sync.main([str(tmp_path)]) == 0
+    printed = capfd.readouterr()
+    assert f"{tmp_path / 'a'} is left out" in printed.err and len(printed.out.splitlines()) == 1
+    page = the_page(server)
+    before, sent = page.state(), page.sent
+    assert before[1]["status"] == "completed"
+    assert sync.main([str(tmp_path / "a")]) == 0
+    assert page.state() == before and page.sent == sent
+    assert "10 measurements so far, 0 of them new" in capfd.readouterr().out
+
+
+def test_a_run_that_ends_while_it_is_uploaded_is_completed(server, tmp_path, monkeypatch):
+    folder = make_run(tmp_path / "run", status=None)
+    upload = wandb_upload.upload
+
+    def and_meanwhile(run, opened):
+        found = upload(run, opened)
+        finish_run(folder)
+        return found
+
+    monkeypatch.setattr(wandb_upload, "upload", and_meanwhile)
+    assert sync.main([str(folder)]) == 0
+    assert the_page(server).summary["status"] == "completed" and the_page(server).exits == [0]
 
 
 def test_a_run_still_going_is_uploaded_so_far_and_completed_later(server, tmp_path, capfd):
@@ -171,7 +224,31 @@ def test_project_and_entity_are_those_of_the_command_then_of_the_run(server, tmp
     assert {project for project, _ in server.pages} == {"mine", "environment"}
     assert sync.main([str(tmp_path / "a"), "project=theirs", "entity=group"]) == 0
     theirs = [page for (project, _), page in server.pages.items() if project == "theirs"]
-    assert len(theirs) == 2 and all(page.settings["entity"] for page in theirs)
+    assert [page.settings["entity"] for page in theirs] == ["group"] * 2
+
+
+def test_a_page_stays_where_it_is_whatever_the_environment_says(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("WANDB_PROJECT", "sweep")
+    wandb.teardown()
+    tracked, other = make_run(tmp_path / "tracked", lines=[]), make_run(tmp_path / "other")
+    words = {"group": "g", "name": "n", "config": {}}
+    tracker = start_tracker(config.Tracker(), tracked, **words)
+    tracker.finish({"status": "stopped"})
+    with History.open(tracked) as history:
+        for line in records(time=1.8e9):
+            history.append(line)
+    assert sync.main([str(other)]) == 0
+    monkeypatch.setenv("WANDB_PROJECT", "elsewhere")
+    wandb.teardown()
+    assert sync.main([str(tmp_path)]) == 0
+    assert [project for project, _ in server.pages] == ["sweep"] * 2
+    [name] = [name for _, name in server.pages if name != sync.address_of(other).run_id]
+    assert sync.address_of(tracked) == (name, "sweep", "lab")
+    (tracked / "wandb_run_id").write_text(f"lab/sweep/{name}\n")  # as an editor leaves it
+    monkeypatch.setenv("WANDB_MODE", "online")
+    tracker = start_tracker(config.Tracker(), tracked, **words)
+    tracker.finish({"status": "stopped"})
+    assert tracker.address == (name, "sweep", "lab") and len(server.pages) == 2
 
 
 def interrupt_and_sync(server, folder, chance):
@@ -185,11 +262,15 @@ def interrupt_and_sync(server, folder, chance):
 
 
 def stopped_and_resumed(folder, chance, lines, monkeypatch):
-    """A run that is stopped three times, tracked or not, on or off line, and goes back a little."""
+    """A run that is stopped three times, tracked or not, on or off line, and goes back a little.
+
+    What it measures again has another time. Returns all times of each line.
+    """
+    times = [set() for _ in lines]
     make_run(folder, status=None, lines=[])
     ends = [*sorted(chance.sample(range(1, len(lines)), 3)), len(lines)]
     kept = 0
-    for end in ends:
+    for start, end in enumerate(ends):
         mode = chance.choice(["none", "offline", "online"])
         monkeypatch.setenv("WANDB_MODE", mode)
         with History.open(folder, kept) as history:
@@ -197,7 +278,9 @@ def stopped_and_resumed(folder, chance, lines, monkeypatch):
             if mode != "none":
                 words = {"group": "g", "name": "n", "config": {}, "resumed": kept > 0}
                 tracker = start_tracker(config.Tracker(), folder, **words)
-            for line in lines[kept:end]:
+            for number in range(kept, end):
+                line = lines[number] | {"time": lines[number]["time"] + 100 * start}
+                times[number].add(line["time"])
                 history.append(line)
                 if tracker:
                     tracker.log(line)
@@ -205,13 +288,16 @@ def stopped_and_resumed(folder, chance, lines, monkeypatch):
                 tracker.finish({"status": "stopped"})
         kept = max(0, end - chance.randrange(5)) if end < len(lines) else end
     finish_run(folder)
+    return times
 
 
-def check(page, lines):
-    """Every measurement once, in order, with its values and its step."""
+def check(page, lines, times=None):
+    """Every measurement once, in order, with its values, its step and a time it was measured at."""
+    times = times or [{line["time"]} for line in lines]
     assert measured(page) == list(range(1, len(lines) + 1))
     for n, (line, record) in enumerate(zip(page.history, lines, strict=False)):
         assert line["_step"] == n and line["total_step"] == record["total_step"]
+        assert line["_timestamp"] in times[n]
         assert line[f"{record['kind']}/depth_{record['depth']:02d}/loss"] == record["loss"]
 
 
@@ -221,9 +307,9 @@ def many(server, root, monkeypatch, count):
     for n in range(count):
         folder = root / str(n)
         lines = [line | {"time": line["time"] + 1000 * n} for line in records(48)]
-        stopped_and_resumed(folder, chance, lines, monkeypatch)
+        times = stopped_and_resumed(folder, chance, lines, monkeypatch)
         interrupt_and_sync(server, folder, chance)
-        check(server.pages["toydepth", sync.run_id(folder)], lines)
+        check(server.pages["toydepth", sync.address_of(folder).run_id], lines, times)
     assert len(server.pages) == count
     for page in server.pages.values():
         assert page.summary["status"] == "completed" and page.exits[-1] == 0
@@ -236,12 +322,25 @@ def test_however_often_runs_and_syncs_are_interrupted(server, tmp_path, monkeypa
     many(server, tmp_path, monkeypatch, count=3)
 
 
+def sync_elsewhere(folder, place):
+    """A sync in a process of its own, which leaves behind what it does in `place`."""
+    env = {key: os.environ[key] for key in os.environ if key != "WANDB_SERVICE"}  # ours
+    command = [sys.executable, "-m", "toydepth.sync", str(folder)]
+    return subprocess.Popen(command, env=env | {"TMPDIR": str(place)}, start_new_session=True)
+
+
+def test_two_syncs_at_once_leave_a_whole_page(server, tmp_path):
+    folder = make_run(tmp_path / "run")
+    children = [sync_elsewhere(folder, tmp_path) for _ in range(2)]
+    assert [child.wait(60) for child in children] == [0, 0]
+    check(the_page(server), records())
+    assert the_page(server).summary["status"] == "completed"
+
+
 def test_sync_that_is_killed_goes_on_where_it_was(server, tmp_path):
     folder = make_run(tmp_path / "run")
     server.held = threading.Event()
-    command = [sys.executable, "-m", "toydepth.sync", str(folder)]
-    env = os.environ | {"TMPDIR": str(tmp_path)}  # what it leaves behind goes with the test
-    child = subprocess.Popen(command, env=env, start_new_session=True)
+    child = sync_elsewhere(folder, tmp_path)
     assert server.stored.wait(60)
     os.killpg(child.pid, 9)
     child.wait()
@@ -281,21 +380,46 @@ def test_a_server_out_of_reach_is_one_line_and_nothing_is_lost(
 
 def test_a_folder_that_is_moved_or_copied_keeps_its_page(server, tmp_path):
     folder = make_run(tmp_path / "run")
-    made = sync.run_id(folder)
+    made = sync.address_of(folder)
     shutil.copytree(folder, tmp_path / "copy")
     (tmp_path / "copy" / "wandb_run_id").unlink()
-    assert sync.run_id(tmp_path / "copy") == sync.run_id(folder) == made
+    assert sync.address_of(tmp_path / "copy") == sync.address_of(folder) == made
     other = make_run(tmp_path / "other", lines=records(time=1.8e9))
-    assert sync.run_id(other) != made
+    assert sync.address_of(other) != made
 
 
-def test_a_run_that_cannot_be_read_is_named_and_the_others_go(server, tmp_path, capfd):
-    make_run(tmp_path / "0")
-    write(make_run(tmp_path / "1") / "result.json", "{")
-    make_run(tmp_path / "2", lines=records(time=1.8e9))
+def test_a_run_that_cannot_be_sent_is_named_and_the_others_go(server, tmp_path, monkeypatch, capfd):
+    made = {
+        name: make_run(tmp_path / name, lines=records(time=1.8e9 + n))
+        for n, name in enumerate(["0 result", "1 yaml", "2 gone", "3 fine", "4 \x1b[31m \udcff"])
+    }
+    write(made["0 result"] / "result.json", "{")
+    write(made["1 yaml"] / ".hydra" / "config.yaml", "teacher: [\n")
+    monkeypatch.setattr("toydepth.tracking.wandb_upload._START_SECONDS", 4)  # W&B asks so long
+    server.deleted.add(sync.address_of(made["2 gone"]).run_id)
+    make_run(tmp_path / "5 no kind", lines=[{"depth": 3, "loss": 1.0, "time": 5.0}])
+    make_run(tmp_path / "6 list", lines=[[1]])
+    make_run(tmp_path / "7 empty", status=None, lines=[])
     assert sync.main([str(tmp_path)]) == 1
     assert len(server.pages) == 2
-    assert "1/result.json is not JSON" in capfd.readouterr().err
+    printed = capfd.readouterr()
+    said = [line.removeprefix(f"toydepth.sync: {tmp_path}/") for line in printed.err.splitlines()]
+    for line, words in zip(
+        said,
+        [
+            "0 result is left out: ",
+            "1 yaml is left out: while parsing",
+            "2 gone: CommError: ",
+            "5 no kind is left out: history.jsonl, line 1: no measurement of toydepth's (KeyError",
+            "6 list is left out: history.jsonl, line 1: no measurement of toydepth's (Attr",
+            "7 empty is left out: it has no measurement yet",
+        ],
+        strict=True,
+    ):
+        assert line.startswith(words)
+    assert "0 result/result.json is not JSON" in said[0] and "created and deleted" in said[2]
+    assert "/3 fine: 24 measurements, 24" in printed.out
+    assert "/4 \\x1b[31m \\udcff: 24 measurements, 24" in printed.out
 
 
 @pytest.mark.parametrize(
@@ -308,6 +432,8 @@ def test_a_run_that_cannot_be_read_is_named_and_the_others_go(server, tmp_path, 
         ([".", "--force"], "argument=--force is not allowed"),
         ([".", "project= "], "project="),
         ([".", "project=a", "project=b"], "given once"),
+        ([".", "project=a/b"], "project=a/b is not allowed: a W&B name"),
+        ([".", "entity=a\x1b"], "printable"),
     ],
 )
 def test_what_is_not_allowed_is_one_line(arguments, words, tmp_path, monkeypatch, capsys):

@@ -76,7 +76,7 @@ def test_a_run_stopped_and_resumed_offline_is_whole(server, tmp_path, sent):
         read_by_the_client([folder])
 
     [(key, page)] = server.pages.items()
-    assert key == ("toydepth", (tmp_path / "wandb_run_id").read_text())
+    assert "/".join(key) == (tmp_path / "wandb_run_id").read_text()
     check(page, [line(number) for number in range(12)])
     assert page.config["teacher"] == {"kind": "shared"}
     assert (page.settings["groupName"], page.settings["displayName"]) == ("regime", "a name")

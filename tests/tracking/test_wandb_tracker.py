@@ -156,7 +156,7 @@ def test_an_offline_run_holds_each_record_once_and_the_result(tmp_path, capfd):
     printed = capfd.readouterr()
     assert printed.out == ""
     assert len(printed.err.splitlines()) == 1
-    assert f"python -m toydepth.sync {tmp_path}" in printed.err
+    assert printed.err.endswith(f"python -m toydepth.sync {tmp_path}\n")
 
 
 def test_the_configuration_is_nested_as_hydras(tmp_path):
@@ -182,7 +182,7 @@ def test_a_resumed_offline_run_is_complete_in_its_new_file(tmp_path):
         for each in RECORDS[:2]:
             history.append(each)
     tracker = start(tmp_path, run_id="abc123", resume=True)
-    assert tracker.run_id == "abc123"
+    assert tracker.address == ("abc123", "toydepth", None)
     tracker.log(RECORDS[2])
     tracker.finish(RESULT)
     rows = [row for row in history_of(read_wandb(tmp_path)) if "record" in row]
@@ -210,11 +210,13 @@ def test_what_breaks_the_tracker_is_said_once_and_the_run_is_told_how_it_ended(t
     assert [r.exit.exit_code for r in records if r.HasField("exit")] == [0]
 
 
-def test_two_runs_in_one_process_have_each_their_file(tmp_path):
-    for folder in (tmp_path / "0", tmp_path / "1"):
+def test_two_runs_in_one_process_have_each_their_file(tmp_path, capfd):
+    for folder in (tmp_path / "0", tmp_path / "1 \x1b[31m"):
         folder.mkdir()
         log_all(start(folder))
         assert len([row for row in history_of(read_wandb(folder)) if "record" in row]) == 3
+    printed = capfd.readouterr().err  # what can be typed, and nothing that a terminal would obey
+    assert f"python -m toydepth.sync '{tmp_path}/1 \\x1b[31m'\n" in printed
 
 
 def test_a_name_and_a_group_of_the_environment_win(tmp_path, monkeypatch):
@@ -241,7 +243,7 @@ def test_an_agents_run_has_the_id_and_the_project_of_its_sweep(tmp_path, monkeyp
     folder = tmp_path / "run"
     folder.mkdir()
     log_all(track(folder))
-    assert (folder / "wandb_run_id").read_text() == "agent7"
+    assert (folder / "wandb_run_id").read_text() == "p/agent7"
     records = read_wandb(folder)
     [run] = [r.run for r in records if r.HasField("run")][:1]
     assert (run.run_id, run.sweep_id, run.project) == ("agent7", "sweep1", "p")

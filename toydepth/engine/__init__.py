@@ -7,7 +7,7 @@ from toydepth.engine.optimizers import update_rule
 from toydepth.engine.plan import Phase, plan
 from toydepth.engine.programs import Programs, build
 from toydepth.engine.schedule import learning_rates
-from toydepth.engine.together import from_first
+from toydepth.engine.together import hear, tell
 
 __all__ = [
     "Checkpoint",
@@ -20,7 +20,7 @@ __all__ = [
     "Stopped",
     "build",
     "compile_seconds",
-    "from_first",
+    "hear",
     "layout",
     "learning_rates",
     "plan",
@@ -29,5 +29,6 @@ __all__ = [
     "restore",
     "run",
     "start_rungs",
+    "tell",
     "update_rule",
 ]

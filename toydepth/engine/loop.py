@@ -24,7 +24,7 @@ from toydepth.engine.optimizers import update_rule
 from toydepth.engine.plan import Phase, plan
 from toydepth.engine.programs import Programs, build
 from toydepth.engine.schedule import learning_rates
-from toydepth.engine.together import anywhere, from_first
+from toydepth.engine.together import anywhere, from_first, meet
 from toydepth.toy import Problem, Purpose
 
 Losses = Float[np.ndarray, "replica condition rung batch"]
@@ -100,6 +100,7 @@ def prepare_job(e: Experiment, problem: Problem, layout: Layout) -> Job:
     teachers = layout.spread(jax.tree.map(lambda *x: np.stack(x), *drawn))
     test_targets = programs.targets(teachers, Purpose.TEST, np.arange(e.train.test_batches))
     phases = plan(e.train, e.sizes)
+    meet(layout.devices, layout.row_groups)
     return Job(e, problem, layout, programs, phases, teachers, test_targets)
 
 

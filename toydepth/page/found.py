@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from toydepth.page.plot import spread
-from toydepth.regimes import Run
+from toydepth.regimes import Run, settings_of
 from toydepth.tracking import read_history
 
 # What a page can show and a reader can look at; it also bounds the time that reading takes.
@@ -35,8 +35,9 @@ class RungCurve:
 class Found:
     """All that a page needs beside the report; empty where nothing was found.
 
-    `settings` and `overrides` (the words of the command; None where they were not recorded) are
-    by run, `curves` by the regime's place in the report. `notes` say what is missing.
+    `settings` and `overrides` (the words of the command, less what asks to resume; None where
+    they were not recorded) are by run, `curves` by the regime's place in the report. `notes` say
+    what is missing.
     """
 
     settings: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
@@ -56,7 +57,7 @@ def gather(
     notes = []
     places = {run.name: output / run.name for run in runs}
     return Found(
-        {run.name: run.result["settings"] for run in runs},
+        {run.name: settings_of(run.result) for run in runs},
         {name: _overrides(place) for name, place in places.items()},
         _curves(report["regimes"], places, notes),
         _probes([*places.values(), *folders], notes),
@@ -65,13 +66,35 @@ def gather(
 
 
 def _overrides(folder: Path) -> list[str] | None:
+    """The words of a command that does anew what the folder's run did."""
+    words = _hydra(folder, "overrides")
+    if not isinstance(words, list):
+        return None
+    names = [str(word).partition("=")[0] for word in words]
+    again = [str(w) for w, name in zip(words, names, strict=True) if name != "resume"]
+    if "experiment" in names and _leaves_sweep(_hydra(folder, "hydra")):
+        again.insert(0, "hydra.mode=RUN")
+    return again
+
+
+def _leaves_sweep(record: Any) -> bool:
+    """Whether the run's preset is a sweep, and the run was told to be no part of one."""
+    try:
+        hydra = record["hydra"]
+        return hydra["mode"] == "RUN" and bool(hydra["sweeper"]["params"])
+    except (KeyError, TypeError):
+        return False
+
+
+def _hydra(folder: Path, name: str) -> Any:
+    """One of the files in which Hydra keeps how it was called; None if it cannot be read."""
     import yaml  # slow to import, and only a report with a page reads it
 
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # hydra.yaml is long
     try:
-        words = yaml.safe_load((folder / ".hydra" / "overrides.yaml").read_text(encoding="utf-8"))
+        return yaml.load((folder / ".hydra" / f"{name}.yaml").read_text(encoding="utf-8"), loader)
     except (OSError, ValueError, yaml.YAMLError):
         return None
-    return [str(word) for word in words] if isinstance(words, list) else None
 
 
 def _curves(

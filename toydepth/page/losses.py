@@ -9,6 +9,7 @@ from toydepth.page import plot
 from toydepth.page.looks import faint
 from toydepth.page.plot import Plot
 from toydepth.page.shown import BANDS, Shown
+from toydepth.regimes import has_logarithm
 
 POINTS = 3000  # of all regimes together
 
@@ -21,7 +22,7 @@ def losses(shown: Sequence[Shown], note: str = "") -> Plot | None:
     traces, legend, sentences, every = [], [], [], []
     for its in shown:
         regime, label = its.regime, its.regime["label"]
-        usable = [p for p in regime["points"] if p["status"] == "completed" and p["loss"]]
+        usable = [point for point in regime["points"] if has_logarithm(point)]
         points = [usable[index] for index in plot.spread(len(usable), POINTS // len(shown))]
         every += [(point["depth"], point["loss"]) for point in points]
         traces += _fit(its, banded) + [_rungs(its, points)]

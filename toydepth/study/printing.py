@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from toydepth.study.prepared import counted_in
-from toydepth.tracking import Page
+from toydepth.tracking import Printed
 
 VERDICTS = {
     "holds": "hold",
@@ -18,8 +18,8 @@ SHORT = {"compute": "FLOP", "parameters": "N", "tokens": "D", "tokens_per_parame
 
 def print_study(summary: dict[str, Any], paths: list[Path]) -> None:
     """Print the fit, the comparison, the scans, the plans, the warnings, and where files are."""
-    page = Page()
-    line, table = page.line, page.table
+    printed = Printed()
+    line, table = printed.line, printed.table
     data = summary["data"]
     left_out = [f"{data['excluded']} of the highest loss left out"] if data["excluded"] else []
     left_out += [f"{data['dropped']} invalid dropped"] if data["dropped"] else []

@@ -8,8 +8,15 @@
 This room speaks of sizes and rungs; what a size counts is the caller's business.
 """
 
-from toydepth.tracking.page import Page
-from toydepth.tracking.run_folder import History, read_history, versions, write_json, write_whole
+from toydepth.tracking.printed import Printed
+from toydepth.tracking.run_folder import (
+    History,
+    clear_halves,
+    read_history,
+    versions,
+    write_json,
+    write_whole,
+)
 from toydepth.tracking.start import start_tracker
 from toydepth.tracking.terminal import progress
 from toydepth.tracking.wandb_tracker import NoTracker, Tracker, start_wandb
@@ -17,8 +24,9 @@ from toydepth.tracking.wandb_tracker import NoTracker, Tracker, start_wandb
 __all__ = [
     "History",
     "NoTracker",
-    "Page",
+    "Printed",
     "Tracker",
+    "clear_halves",
     "progress",
     "read_history",
     "start_tracker",

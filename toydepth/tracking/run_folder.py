@@ -113,6 +113,13 @@ def write_whole(path: str | Path, content: bytes) -> None:
         raise
 
 
+def clear_halves(folder: str | Path) -> None:
+    """Remove what a process that was killed in `write_whole` has left in a run folder."""
+    for place in (Path(folder), Path(folder) / "rungs", Path(folder) / "figures"):
+        for half in place.glob(".?*.?*.????????"):
+            half.unlink(missing_ok=True)
+
+
 def write_json(path: str | Path, obj: Any) -> None:
     """Write `obj` to `path` as JSON, all of it or nothing.
 

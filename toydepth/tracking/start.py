@@ -7,9 +7,9 @@ from typing import Any
 
 from toydepth import config as settings
 from toydepth.settings import reason
+from toydepth.tracking.wandb_address import Address, keep_address, read_address
 from toydepth.tracking.wandb_tracker import NoTracker, Tracker, start_wandb
 
-RUN_ID = "wandb_run_id"  # the file of a run folder that holds it
 _taken: dict[str, Path] = {}  # the folder that took each WANDB_RUN_ID in this process
 
 
@@ -24,34 +24,34 @@ def start_tracker(
     replicas: int = 1,
     axis: str = "depth",
 ) -> Tracker:
-    """W&B or nothing. The run's W&B id is kept in its folder; what is resumed goes on with it.
+    """W&B or nothing. Where its page is, is kept in the folder; what is resumed goes on there.
 
     `WANDB_RUN_ID`, which `wandb agent` sets, names the run whatever the folder says.
     """
     if tracker.kind == "none":
         return NoTracker()
-    note = folder / RUN_ID
     run_id = os.environ.get("WANDB_RUN_ID")
     if run_id and _taken.setdefault(run_id, folder) != folder:
         words = f"WANDB_RUN_ID={run_id} is one run, and a job before this one has taken it"
         print(f"W&B is not used, the run folder has all: {words}", file=sys.stderr)
         return NoTracker()
-    if not run_id and note.is_file():  # also of a start that left no checkpoint, or of a sync
-        run_id, resumed = note.read_text(), True
     try:
+        known = Address(run_id) if run_id else read_address(folder)
+        # A folder has a page also from a start that left no checkpoint, or from a sync.
+        resumed = resumed or (known.run_id is not None and not run_id)
         started = start_wandb(
             folder,
-            project=tracker.project,
-            entity=tracker.entity,
+            project=known.project or tracker.project,
+            entity=known.entity or tracker.entity,
             group=group,
             name=name,
             config=config,
-            run_id=run_id or None,
+            run_id=known.run_id,
             resume=resumed,
             replicas=replicas,
             axis=axis,
         )
-        note.write_text(started.run_id)
+        keep_address(folder, started.address)
     except Exception as error:
         print(f"W&B cannot be used, the run folder has all: {reason(error)}", file=sys.stderr)
         return NoTracker()

@@ -7,14 +7,16 @@ the server cannot be reached, the run is written to disk; `python -m toydepth.sy
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from toydepth.settings import reason
+from toydepth.settings import printable, reason
 from toydepth.tracking import wandb_lines
 from toydepth.tracking.run_folder import read_history
+from toydepth.tracking.wandb_address import Address
 
 if TYPE_CHECKING:  # W&B takes a second to import: only runs that use it pay
     import wandb
@@ -27,7 +29,7 @@ _FINISH_SECONDS = 120  # longest wait for uploads when it ends; the rest stays o
 class Tracker(Protocol):
     """Where the records of a history and the result of a run are sent."""
 
-    run_id: str | None  # what a resumed run needs to go on with the same page
+    address: Address  # what a resumed run needs to go on with the same page
 
     def log(self, record: dict[str, Any]) -> None:
         """Send one record of the history."""
@@ -44,7 +46,7 @@ class Tracker(Protocol):
 class NoTracker:
     """`tracker=none`: the run folder is enough."""
 
-    run_id = None
+    address = Address(None)
 
     def log(self, record: dict[str, Any]) -> None: ...
 
@@ -126,8 +128,8 @@ def start_wandb(
     if run.url:
         print(f"W&B: {run.url}", file=sys.stderr)
     elif not run.disabled:
-        words = f"W&B is offline; to upload: python -m toydepth.sync {folder}"
-        print(f"{words} (or wandb sync {Path(run.dir).parent})", file=sys.stderr)
+        words = f"python -m toydepth.sync {shlex.quote(str(folder))}"
+        print(printable(f"W&B is offline; to upload: {words}"), file=sys.stderr)
     tracker = WandbTracker(run, axis, replicas)
     for record in read_history(folder) if resume else []:
         tracker.log(record)
@@ -156,7 +158,8 @@ class WandbTracker:
     """An open W&B run. Metrics are called `train/depth_12/loss`."""
 
     def __init__(self, run: wandb.Run, axis: str, replicas: int):
-        self.run_id: str | None = run.id
+        project = None if run.disabled else run.project
+        self.address = Address(run.id, project, run.entity or None)
         self._run = run
         self._axis = axis
         self._replicas = replicas

@@ -6,17 +6,22 @@ as whole history records, which keep the measurement's own clock, and the summar
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from toydepth.settings import fold
 from toydepth.tracking import wandb_lines
+from toydepth.tracking.wandb_address import Address
 from toydepth.tracking.wandb_tracker import keep_config, keep_files
 
+AXIS = "depth"
 _START_SECONDS = 30  # longest wait for the server when an upload starts
 _FINISH_SECONDS = 600  # longest wait for it to take all
 
@@ -29,20 +34,20 @@ class Tracked(NamedTuple):
     """All that W&B is told of a run.
 
     Attributes:
-      run_id, project, entity, group, name, config: as `start_wandb` takes them.
-      history: its records.
+      address: where its page is to be; W&B decides on an entity that is None.
+      group, name: what a new page is called; of an old one they are the user's.
+      config: the resolved configuration.
+      lines: of its measurements (`wandb_lines.measurement`).
       result: its result.json; None for a run that has not ended.
       course: alpha along its training.
       files: what its artifact holds; none for no artifact.
     """
 
-    run_id: str
-    project: str
-    entity: str | None
+    address: Address
     group: str
     name: str
     config: dict[str, Any]
-    history: Sequence[dict[str, Any]]
+    lines: Sequence[dict[str, Any]]
     result: dict[str, Any] | None
     course: Sequence[dict[str, Any]]
     files: Sequence[Path]
@@ -55,10 +60,11 @@ class Uploaded(NamedTuple):
     url: str
 
 
-def upload(run: Tracked, axis: str = "depth", replicas: int = 1) -> Uploaded:
+def upload(run: Tracked, opened: Callable[[Address], None]) -> Uploaded:
     """Sends what the server lacks of a run, and waits until it has arrived.
 
-    A run without a result is left open, to be completed later.
+    A run without a result is left open, to be completed later; if the server knows more of it, as
+    of an old copy of a folder, nothing is sent. `opened` is told where the page is.
 
     Raises:
       UploadError: not all has arrived.
@@ -67,19 +73,31 @@ def upload(run: Tracked, axis: str = "depth", replicas: int = 1) -> Uploaded:
     # What the client writes beside is not needed once all has arrived: the folder has everything.
     with tempfile.TemporaryDirectory(prefix="toydepth-sync-") as place:
         os.environ["WANDB_DATA_DIR"] = place  # where W&B keeps an artifact until it is sent
-        return _upload(run, axis, replicas, place)
+        return _upload(run, opened, place)
 
 
-def _upload(run: Tracked, axis: str, replicas: int, place: str) -> Uploaded:
+def reachable() -> bool:
+    """Whether W&B's server answers at all."""
+    import wandb
+
+    url = wandb.setup(wandb.Settings(silent=True)).settings.base_url
+    try:
+        urllib.request.urlopen(url, timeout=_START_SECONDS).close()
+    except urllib.error.HTTPError as error:
+        return error.code < 500
+    except (OSError, ValueError, http.client.HTTPException):
+        return False
+    return True
+
+
+def _upload(run: Tracked, opened: Callable[[Address], None], place: str) -> Uploaded:
     import wandb
 
     ended = run.result is not None
     page = wandb.init(
-        project=run.project,
-        entity=run.entity,
-        id=run.run_id,
-        group=run.group,
-        name=run.name,
+        project=run.address.project,
+        entity=run.address.entity,
+        id=run.address.run_id,
         config=run.config,
         dir=place,
         mode="online",
@@ -100,7 +118,11 @@ def _upload(run: Tracked, axis: str, replicas: int, place: str) -> Uploaded:
             disable_code=True,
         ),
     )
-    sent = _send(page, run, axis, replicas)
+    opened(Address(page.id, page.project, page.entity))
+    if not page.resumed:
+        page._settings.run_group = run.group  # goes out with the name
+        page.name = run.name
+    sent = _send(page, run)
     try:
         page.finish(exit_code=wandb_lines.EXIT[run.result["status"]] if ended else 0)
     except TimeoutError:
@@ -109,36 +131,38 @@ def _upload(run: Tracked, axis: str, replicas: int, place: str) -> Uploaded:
     return Uploaded(sent, page.url)
 
 
-def _send(page, run: Tracked, axis: str, replicas: int) -> int:
-    """Sends the lines from the first one that the server lacks; returns how many of the history."""
+def _send(page, run: Tracked) -> int:
+    """Sends the lines from the first one that the server lacks; returns how many measurements."""
+    lines = run.lines
+    known = page.starting_step if page.resumed else 0
+    if run.result is None and known > len(lines):
+        return 0
     keep_config(page, run.config)
     wandb_lines.define_metrics(page)
-    lines = [
-        wandb_lines.measurement(record, number, axis, replicas)
-        for number, record in enumerate(run.history, start=1)
-    ]
-    known = page.starting_step if page.resumed else 0
+    result = run.result or {"status": "unfinished"}
+    # An ending that is there stays: what alpha's course is may have changed since.
+    ended = known > len(lines) and page.summary.get("status") == result["status"]
     newest = _whole(lines)
     end = wandb_lines.clock(lines)
     seconds = newest.get("seconds", 0)
-    result = run.result or {"status": "unfinished"}
     closing = wandb_lines.course_lines(run.course, end)
     for step, line in enumerate([*lines, *closing]):
-        if step >= known:
+        if step >= known and not ended:
             own = {"_runtime": line.get("seconds", seconds)}
             page._interface.publish_history(page, line | own, step=step)
-    last = len(lines) + len(closing) - 1
-    chart = wandb_lines.loss_chart(result, axis)
+    table = f"loss_by_{AXIS}_table"
+    chart = wandb_lines.loss_chart(result, AXIS)
     if chart:
-        last += 1
-        if last >= known:
-            page.log({f"loss_by_{axis}": chart} | end, step=last, commit=True)
-        if last >= known or not page.summary.get(f"loss_by_{axis}_table"):
-            page.summary[f"loss_by_{axis}_table"] = chart.table
+        last = len(lines) + len(closing)
+        lacking = last >= known and not ended
+        if lacking:
+            page.log({f"loss_by_{AXIS}": chart} | end, step=last, commit=True)
+        if lacking or not page.summary.get(table):
+            page.summary[table] = chart.table
     page.summary.update(
         newest
         | _whole(closing)
-        | wandb_lines.summary(result, axis, run.course)
+        | wandb_lines.summary(result, AXIS, run.course)
         | {"_runtime": seconds, "_wandb": {"runtime": int(seconds)}}
     )
     keep_files(page, run.files)

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from toydepth.settings import printable
 
-class Page:
+
+class Printed:
     """Where a verb prints what it found."""
 
     def __init__(self) -> None:
@@ -18,9 +20,10 @@ class Page:
         self._console.print(self._text(words), soft_wrap=True)
 
     def table(self, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """A table; its first column is of names."""
+        """A table; its first column is of names. A cell may have several lines."""
         from rich import box
         from rich.table import Table
+        from rich.text import Text
 
         look = box.ASCII if self._plain else box.SIMPLE_HEAD
         table = Table(box=look, title=title, title_justify="left")
@@ -29,11 +32,12 @@ class Page:
             justify = "left" if i == 0 else "right"
             table.add_column(self._text(heading), justify=justify, overflow="fold")
         for row in rows:
-            table.add_row(*(self._text(cell) for cell in row))
+            cells = (str(cell).split("\n") for cell in row)
+            table.add_row(*(Text("\n").join(map(self._text, lines)) for lines in cells))
         self._console.print(table)
 
     def _text(self, words: object):
         from rich.text import Text
 
         encoding = "ascii" if self._plain else self._console.encoding
-        return Text(str(words).encode(encoding, "backslashreplace").decode(encoding))
+        return Text(printable(words).encode(encoding, "backslashreplace").decode(encoding))
