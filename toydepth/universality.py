@@ -49,7 +49,9 @@ def universality(folder: Path) -> dict[str, Any]:
     rows = {}
     for label, regime in label_regimes(pool_runs(runs)[0]):
         if side_by_side(regime):
-            rows |= losses_over_both(regime, folder)
+            if rows:
+                raise ResultError(f"{folder}: of ladders trained side by side it takes one")
+            rows = losses_over_both(regime, folder)
             continue
         found = along_training(regime, lambda run: trained_in(read_history(folder / run)))
         entry, law, _ = describe(label, regime)
@@ -127,20 +129,21 @@ def _row(entry: dict, axis: str, exponent: dict, verdict: str) -> dict[str, Any]
 def _draw(ladders: Sequence[tuple], alongs: Sequence[tuple]) -> bytes:
     from toydepth.figures import Curve, png, three_exponents  # matplotlib is slow to import
 
-    def curves(axis: str) -> list:
-        found = []
-        for entry, regime, law in ladders:
-            if entry["axis"] == axis:
-                data = columns(regime.usable())
-                found.append(
-                    Curve(
-                        entry["label"], data.sizes, data.losses, data.stderr, data.groups, None, law
-                    )
-                )
-        return found
+    kinds = [entry["teacher"]["kind"] for entry, *_ in [*ladders, *alongs]]
 
-    trainings = [training(*pair) for pair in alongs]
-    return png(three_exponents(curves("depth"), curves("width"), trainings))
+    def name(entry: dict[str, Any]) -> str:
+        """The teacher's kind, which is enough where each is there once."""
+        kind = entry["teacher"]["kind"]
+        return kind if kinds.count(kind) == 1 else entry["label"]
+
+    curves: dict[str, list] = {"depth": [], "width": []}
+    for entry, regime, law in ladders:
+        data = columns(regime.usable())
+        points = data.sizes, data.losses, data.stderr, data.groups
+        curves[entry["axis"]].append(Curve(name(entry), *points, fit=law))
+    # More curves than these need a figure of their own, which the report draws.
+    trainings = [training(entry, data)._replace(label=name(entry)) for entry, data in alongs[:4]]
+    return png(three_exponents(curves["depth"], curves["width"], trainings))
 
 
 def show(answer: dict[str, Any], folder: Path) -> None:
