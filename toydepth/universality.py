@@ -46,13 +46,12 @@ def universality(folder: Path) -> dict[str, Any]:
         if (result := read_result(path))["status"] != "failed"
     ]
     ladders, alongs = [], []
-    rows = {}
-    for label, regime in label_regimes(pool_runs(runs)[0]):
-        if side_by_side(regime):
-            if rows:
-                raise ResultError(f"{folder}: of ladders trained side by side it takes one")
-            rows = losses_over_both(regime, folder)
-            continue
+    regimes, _ = pool_runs(runs)
+    both = [regime for regime in regimes if side_by_side(regime)]
+    if len(both) > 1:
+        raise ResultError(f"{folder}: of ladders trained side by side it takes one")
+    rows = losses_over_both(both[0], folder) if both else {}
+    for label, regime in label_regimes([r for r in regimes if r not in both]):
         found = along_training(regime, lambda run: trained_in(read_history(folder / run)))
         entry, law, _ = describe(label, regime)
         if found:
