@@ -106,7 +106,7 @@ trap - EXIT
 
 "$$PYTHON" -m toydepth.universality "$$folder"
 "$$PYTHON" -m toydepth.law data.path="$$folder/depth_and_time.csv" law.width=null law.data=null \
-    law.depth=1 law.time=0.3333333333333333 hydra.run.dir="$$folder/law"
+    law.floor=false law.depth=1 law.time=0.3333333333333333 hydra.run.dir="$$folder/law"
 endef
 export UNIVERSALITY
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from toydepth import config
-from toydepth.config import DRAWN_BY, teacher_name
+from toydepth.config import DRAWN_BY, LAYERLESS, teacher_name
 from toydepth.scaling import Estimate, PowerLaw, fit_power_law, local_alpha
 
 # Settings that may differ within a regime, beside the size that a ladder runs over.
@@ -182,7 +182,19 @@ def _defaults() -> dict[str, Any]:
 
 
 def label_regimes(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
-    """(label, regime) in order: the teacher's name, and the settings by which regimes differ."""
+    """(label, regime) in order: the teacher's name, and the settings by which regimes differ.
+
+    Students without layers are compared with those of their own kind: they have little in common
+    with others.
+    """
+    toys = defaultdict(list)
+    for regime in regimes:
+        block = regime.facts.get("student.block")
+        toys[block if block in LAYERLESS else ""].append(regime)
+    return [labelled for _, own in sorted(toys.items()) for labelled in _label(own)]
+
+
+def _label(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
 
     def shown(regime: Regime, name: str) -> str:
         value = regime.facts.get(name)

@@ -30,7 +30,7 @@ MEANS = {
     "features": "superposition",
     "head": "a softmax on peaked targets",
 }
-FIRST = 100  # steps before which a ladder's losses are those of its start, not of a law
+FIRST = 1000  # steps before which the head's weights are small and the loss falls faster
 
 
 def universality(folder: Path) -> dict[str, Any]:
@@ -46,11 +46,12 @@ def universality(folder: Path) -> dict[str, Any]:
         if (result := read_result(path))["status"] != "failed"
     ]
     ladders, alongs = [], []
-    rows = {}
-    for label, regime in label_regimes(pool_runs(runs)[0]):
-        if side_by_side(regime):
-            rows |= losses_over_both(regime, folder)
-            continue
+    regimes, _ = pool_runs(runs)
+    both = [regime for regime in regimes if side_by_side(regime)]
+    if len(both) > 1:
+        raise ResultError(f"{folder}: of ladders trained side by side it takes one")
+    rows = losses_over_both(both[0], folder) if both else {}
+    for label, regime in label_regimes([r for r in regimes if r not in both]):
         found = along_training(regime, lambda run: trained_in(read_history(folder / run)))
         entry, law, _ = describe(label, regime)
         if found:
@@ -127,20 +128,21 @@ def _row(entry: dict, axis: str, exponent: dict, verdict: str) -> dict[str, Any]
 def _draw(ladders: Sequence[tuple], alongs: Sequence[tuple]) -> bytes:
     from toydepth.figures import Curve, png, three_exponents  # matplotlib is slow to import
 
-    def curves(axis: str) -> list:
-        found = []
-        for entry, regime, law in ladders:
-            if entry["axis"] == axis:
-                data = columns(regime.usable())
-                found.append(
-                    Curve(
-                        entry["label"], data.sizes, data.losses, data.stderr, data.groups, None, law
-                    )
-                )
-        return found
+    kinds = [entry["teacher"]["kind"] for entry, *_ in [*ladders, *alongs]]
 
-    trainings = [training(*pair) for pair in alongs]
-    return png(three_exponents(curves("depth"), curves("width"), trainings))
+    def name(entry: dict[str, Any]) -> str:
+        """The teacher's kind, which is enough where each is there once."""
+        kind = entry["teacher"]["kind"]
+        return kind if kinds.count(kind) == 1 else entry["label"]
+
+    curves: dict[str, list] = {"depth": [], "width": []}
+    for entry, regime, law in ladders:
+        data = columns(regime.usable())
+        points = data.sizes, data.losses, data.stderr, data.groups
+        curves[entry["axis"]].append(Curve(name(entry), *points, fit=law))
+    # More curves than these need a figure of their own, which the report draws.
+    trainings = [training(entry, data)._replace(label=name(entry)) for entry, data in alongs[:4]]
+    return png(three_exponents(curves["depth"], curves["width"], trainings))
 
 
 def show(answer: dict[str, Any], folder: Path) -> None:

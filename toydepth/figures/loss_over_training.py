@@ -8,7 +8,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from toydepth.figures.style import GUIDE, exponent, guides, legend, looks, new_axes
+from toydepth.figures.style import GUIDE, exponent, guides, legend, log_ticks, looks, new_axes
 from toydepth.scaling import Window
 
 
@@ -60,6 +60,7 @@ def draw_trainings(
     axes.set_ylim(every.min() / 1.3, every.max() * 1.5)
     start = min(np.min(training.times) for training in trainings)
     guides(axes, references, start)
+    log_ticks(axes.yaxis)
     axes.set_xlabel(xlabel)
     axes.set_ylabel("loss")
-    legend(axes, handles, labels, beside=len(trainings) > 4)
+    legend(axes, handles, labels, beside=len(trainings) > 4, where="lower left")
