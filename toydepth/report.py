@@ -113,7 +113,7 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
         "notes": notes,
         "figures": {name: f"figures/{name}.png" for name in drawings},
     }
-    still = drawings.get("loss_against_depth")
+    still = next((png for name, png in drawings.items() if name.startswith("loss_against")), None)
     html = _page(report, laws, runs, output, folders, still)
     report["page"] = "report.html" if html else None
     (output / "figures" if drawings else output).mkdir(parents=True, exist_ok=True)

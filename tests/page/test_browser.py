@@ -117,7 +117,7 @@ def two(tmp_path_factory, write_run):
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory, many_regimes):
-    report = {"regimes": many_regimes(200), "unfinished": [], "notes": []}
+    report = {"regimes": many_regimes(200), "crossovers": [], "unfinished": [], "notes": []}
     file = tmp_path_factory.mktemp("many") / "report.html"
     file.write_text(page(report), encoding="utf-8")
     return file

@@ -12,12 +12,14 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from toydepth import along_report
 from toydepth.page.commands import commands
+from toydepth.page.crossover import crossings
 from toydepth.page.curves import curves
 from toydepth.page.differences import differences
 from toydepth.page.found import Found
 from toydepth.page.geometry import geometry
-from toydepth.page.headline import headline
+from toydepth.page.headline import headline, questions
 from toydepth.page.local import local
 from toydepth.page.losses import losses
 from toydepth.page.shown import choose
@@ -47,8 +49,10 @@ def page(
     regimes = report["regimes"]
     shown, note = choose(regimes, laws or [None] * len(regimes))
     title, cards = headline(regimes, {its.place: its.look.colour for its in shown})
-    main = losses(shown, note)
-    more = [local(shown, note), training(shown, note), temperature(regimes)]
+    axes = list(dict.fromkeys(its.regime["axis"] for its in shown))
+    main, *others = [losses(shown, axis, note) for axis in axes] or [None]
+    more = [*others, *(local(shown, axis, note) for axis in axes), training(shown, note)]
+    more += [temperature(regimes), *crossings(report["crossovers"])]
     sections = [(figure.title, [figure]) for figure in more if figure is not None]
     for name, figures in (
         ("Training curves", curves(regimes, found.curves)),
@@ -60,6 +64,8 @@ def page(
         if figures:
             sections.append((name, figures))
     figures = [main] * (main is not None) + [f for _, several in sections for f in several]
+    ladders = [regime for regime in regimes if "along_training" not in regime]
+    of = {regime["axis"] for regime in ladders}
     environment = Environment(
         loader=PackageLoader("toydepth.page", "template"),
         autoescape=True,
@@ -70,13 +76,18 @@ def page(
     return environment.get_template("report.html.j2").render(
         title=title,
         cards=cards,
+        questions=questions(regimes),
         regimes=regimes,
+        ladders=ladders,
+        times=[along_report.row(regime) for regime in regimes if "along_training" in regime],
+        headings=along_report.HEADINGS,
+        size=of.pop() if len(of) == 1 else "size",
         main=main,
         still=b64encode(still).decode() if still else None,
         sections=sections,
         probes=found.probes,
         differences=differences(regimes, found.settings),
-        diverged=[(r["label"], rung) for r in regimes for rung in r["diverged"]],
+        diverged=[(r["label"], r["axis"], rung) for r in regimes for rung in r["diverged"]],
         unfinished=report["unfinished"],
         notes=report["notes"] + found.notes,
         commands=commands(found.overrides),
