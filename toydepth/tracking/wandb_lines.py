@@ -74,7 +74,9 @@ def loss_chart(result: dict[str, Any], axis: str) -> wandb.plot.CustomChart | No
     rows = [[rung.get(column) for column in columns] for rung in result.get("rungs", [])]
     if not rows:
         return None
-    table = wandb.Table(columns=columns, data=rows, allow_mixed_types=True)
+    table = wandb.Table(columns=columns, allow_mixed_types=True)
+    for row in rows:  # all at once, W&B would import pandas to see whether they are a data frame
+        table.add_data(*row)
     stroke = "temperature" if len({row[2] for row in rows}) > 1 else "replica"
     return wandb.plot.line(table, axis, "loss", stroke=stroke, title=f"loss by {axis}")
 
