@@ -217,7 +217,7 @@ def _folder(cfg: DictConfig, multirun: bool, given: Mapping[str, Override]) -> t
 def _compose(verb: Verb, texts: Sequence[str]) -> DictConfig:
     try:
         return compose(verb.name, list(texts), return_hydra_config=True)
-    except (HydraException, OmegaConfBaseException, ValueError) as error:
+    except (HydraException, OmegaConfBaseException, ValueError, TypeError) as error:
         for text in texts if len(texts) > 1 else []:
             _compose(verb, [text])  # which of them it is
         name, _, value = " ".join(texts).partition("=")

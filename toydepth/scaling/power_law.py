@@ -107,10 +107,13 @@ def fit_power_law(
         raise ValueError(f"{count} distinct sizes: a floor needs four")
 
     straight = fit = _fit(points, stderr, groups, floor=False)
-    reason = comparison = None
+    reason, comparison, worse = None, None, False
     if floor:
         fit = _fit(points, stderr, groups, floor=True)
-        if fit.solution.cost > straight.solution.cost:  # no exponent above 0 fits as well
+        # A floor of 0 is the same fit, whose cost may differ by rounding.
+        exact = 1e-24 * len(points.sizes)
+        worse = fit.solution.cost > straight.solution.cost * (1 + 1e-9) + exact
+        if worse:  # no exponent above 0 fits as well
             reason = "the losses do not fall towards a floor, so there is no interval"
         elif fit.unidentified:
             reason = "the floor and the exponent cannot be told apart, so there is no interval"
@@ -123,7 +126,7 @@ def fit_power_law(
     elif freedom < 1:
         reason = f"{len(points.sizes)} points leave no degree of freedom for an interval"
 
-    best = fit if fit.solution.cost <= straight.solution.cost else straight
+    best = straight if worse else fit
     # (log c, alpha, L0) here, and the exponent first there.
     order = [1, 0, 2] if floor else [1, 0]
     covariance = None if reason else fit.covariance[np.ix_(order, order)]
