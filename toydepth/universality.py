@@ -21,7 +21,7 @@ from toydepth.along_training import Trained, along_training, binned, trained_in
 from toydepth.over_time import cell_of
 from toydepth.regimes import Regime, Run, columns, describe, label_regimes, pool_runs
 from toydepth.results import ResultError, find_runs, read_result
-from toydepth.tracking import Page, read_history, write_json, write_whole
+from toydepth.tracking import Printed, read_history, write_json, write_whole
 
 EXPECTED = {"shared": 3.0, "independent": 1.0, "features": 1.0, "head": 1 / 3}
 MEANS = {
@@ -146,7 +146,7 @@ def _draw(ladders: Sequence[tuple], alongs: Sequence[tuple]) -> bytes:
 
 
 def show(answer: dict[str, Any], folder: Path) -> None:
-    page = Page()
+    page = Printed()
 
     def number(value: float | None) -> str:
         return "-" if value is None else f"{value:.2f}"
