@@ -57,6 +57,7 @@ def test_a_ladder(command, tmp_path):
     assert (tmp_path / "run" / report["figures"]["loss_against_depth"]).stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_one_depth_is_reached_through_a_ramp_and_outputs_go_where_they_are_looked_for(
     command, tmp_path
 ):
@@ -115,6 +116,7 @@ def test_a_diverged_rung_ends_with_status_3_and_a_result(command, tmp_path):
     assert all(0 < r["diverged_step"] < 40 and r["loss"] is None for r in found["rungs"])
 
 
+@pytest.mark.slow
 def test_a_job_that_fails_leaves_the_others_and_the_report_names_it(command, tmp_path):
     """A teacher too large for this machine's memory between two small ones."""
     widths = "student.width=8,60000,10"
@@ -134,6 +136,7 @@ def test_a_job_that_fails_leaves_the_others_and_the_report_names_it(command, tmp
     assert [r["teacher"]["width"] for r in report["regimes"]] == [8, 10]
 
 
+@pytest.mark.slow
 def test_runs_and_sweeps_are_not_resumed_as_each_other(command, tmp_path):
     assert command("student.depth=2", *QUICK, "hydra.run.dir=run").returncode == 0
     assert command("-m", "student.depth=2,3", *QUICK, "hydra.sweep.dir=sweep").returncode == 0
@@ -162,6 +165,7 @@ def test_two_runs_that_start_in_the_same_second_have_folders_of_their_own(monkey
     assert all(f.is_dir() for f in folders)
 
 
+@pytest.mark.slow
 def test_a_tracker_that_breaks_does_not_take_the_run_with_it(command, tmp_path):
     """W&B has nowhere to put its files."""
     tracked = [word for word in QUICK if not word.startswith("tracker")]
@@ -171,6 +175,7 @@ def test_a_tracker_that_breaks_does_not_take_the_run_with_it(command, tmp_path):
     assert done.returncode == 0 and "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_killed_run_resumes_to_the_same_numbers(command, tmp_path):
     ladder = ["student.depth=[2,4]", *QUICK, "train.steps=100", "engine.checkpoint_seconds=0"]
     ladder += ["train.converge=true", "train.max_doublings=2", "train.tolerance=0.001"]

@@ -52,7 +52,11 @@ def losses(rungs):
 
 
 @pytest.mark.parametrize(
-    "method, replicas, counts", [("scratch", 1, (8,)), ("continuation", 2, (2, 4, 8))]
+    "method, replicas, counts",
+    [
+        ("scratch", 1, (8,)),
+        pytest.param("continuation", 2, (2, 4, 8), marks=pytest.mark.slow),
+    ],
 )
 def test_any_number_of_devices_gives_the_numbers_of_one(make, tmp_path, method, replicas, counts):
     """Two replicas are split over two devices first, and over four or eight with their rows."""
@@ -88,7 +92,9 @@ def test_replicas_and_temperatures_train_as_runs_of_their_own(make, tmp_path):
             np.testing.assert_allclose(losses(cell), losses(alone), rtol=1e-4)
 
 
-@pytest.mark.parametrize("method", ["scratch", "continuation"])
+@pytest.mark.parametrize(
+    "method", ["scratch", pytest.param("continuation", marks=pytest.mark.slow)]
+)
 def test_a_rung_that_diverges_is_marked_and_the_others_stand(make, tmp_path, method):
     def breaks_at_depth_4(params, *rest):
         loss = problem.loss(params, *rest)
@@ -190,6 +196,7 @@ def test_training_less_exactly_is_tested_exactly_and_says_what_it_costs(make, tm
         assert rung["loss_as_trained"] == pytest.approx(2 * rung["loss"], rel=1e-5)
 
 
+@pytest.mark.slow
 def test_bfloat16_training_differs_and_comes_close(make, tmp_path):
     low, _ = trained(make(merged({"train": {"precision": "bfloat16"}})), tmp_path / "low")
     high, _ = trained(make(SMALL), tmp_path / "high")
@@ -214,7 +221,7 @@ def test_one_rung_settles_while_another_trains_on(make, tmp_path):
     assert max(r["step"] for r in records if r["depth"] == 2) == 90
 
 
-@pytest.mark.parametrize("devices", [1, 4])
+@pytest.mark.parametrize("devices", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_a_gpu_s_way_over_the_cells_gives_the_same(make, tmp_path, monkeypatch, devices):
     """A GPU maps over replicas and conditions with vmap; the numbers must be a CPU's."""
     kl = {"objective": {"kind": "kl", "head": "learned", "vocabulary": 16}}

@@ -41,6 +41,7 @@ def failed_in_one_line(process, folder, reason):
     assert not list(folder.glob(".result.json.*"))
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_a_run_that_goes_on_when_there_is_room(
     small_disk, start, finish, numbers, tmp_path, tiny, ladders
 ):

@@ -46,6 +46,7 @@ def test_killed_where_it_hurts_it_goes_on_to_the_same_numbers(
     assert numbers(tmp_path / "cut") == whole
 
 
+@pytest.mark.slow
 def test_killed_in_the_final_write_it_ends_with_the_same_result(
     ladder, start, finish, numbers, tmp_path
 ):

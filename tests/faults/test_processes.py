@@ -88,6 +88,7 @@ def wait_for(process, words):
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_two_processes_give_what_one_with_two_devices_gives(
     start_two, finish, numbers, tmp_path, tiny
 ):

@@ -13,6 +13,7 @@ SOURCE = Path(rung_weights.__file__).parent
 KEY = "0123456789abcdef" * 2 + "decade00"  # as long as W&B's
 
 
+@pytest.mark.slow
 def test_no_key_reaches_a_run_s_folder_or_its_words(command, tmp_path, tiny):
     """With W&B, which knows the key, and with a job that fails, whose error is written down."""
     words = [word for word in tiny if not word.startswith("tracker")] + ["train.steps=10"]

@@ -61,6 +61,7 @@ def test_a_second_sigint_leaves_at_once(start, tiny):
     signalled(process, signal.SIGINT)
 
 
+@pytest.mark.slow
 def test_where_the_chunk_in_hand_takes_too_long_it_leaves_with_the_last_checkpoint(
     start, tiny, tmp_path
 ):

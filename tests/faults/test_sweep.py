@@ -49,7 +49,9 @@ def test_each_job_that_fails_is_named_as_it_fails(start, tiny, tmp_path):
     sweep.join(timeout=300)
     assert sweep.exitcode == 1, sweep.said()
     lines = [line for line in sweep.said().splitlines() if line.startswith("toydepth.train: ")]
-    told = [next((k for k in ("0 failed", "job 1: ", "2 failed") if k in line), None)
-            for line in lines]  # fmt: skip
-    assert [k for k in told if k] == ["0 failed", "job 1: ", "2 failed"]
+    told = [words for _, bar, words in (line.partition(" | ") for line in lines) if bar]
+    starts = ("job 0: failed: ", "job 1: shared teacher", "job 2: failed: ")
+    assert len(told) == 3, told
+    for words, expected in zip(told, starts, strict=True):
+        assert words.startswith(expected), told
     assert "Traceback" not in sweep.said()

@@ -132,6 +132,7 @@ def test_cells_that_diverged_are_left_out(trained, run, tmp_path):
     assert "student of depth 4, teacher seed 1" in [s["label"] for s in found["subjects"]]
 
 
+@pytest.mark.slow
 def test_a_ladder_that_diverged_still_has_its_teacher(command, run, tmp_path):
     words = ("student.depth=[2,3]", "teacher.depth=8", "train.steps=40", "train.batch_size=32")
     words += ("optimizer.learning_rate=1e12", "tracker=none", "hydra.run.dir=run")

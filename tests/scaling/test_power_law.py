@@ -162,6 +162,7 @@ def test_rising_losses_have_no_floor():
     np.testing.assert_allclose(law.predict(DEPTHS)[0], losses)
 
 
+@pytest.mark.slow
 def test_floor_false_positives_are_rare():
     """No floor in the data: the F test at 5 % must seldom find one."""
     found = [

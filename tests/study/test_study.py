@@ -174,6 +174,7 @@ def test_a_table_of_ones_own(run, tmp_path):
     assert r"$c_{\ell}$ & $3" in tex and tex.count(r"\\") == 8
 
 
+@pytest.mark.slow
 def test_units_change_only_what_is_shown(run, tmp_path):
     path = table(tmp_path / "runs.csv")
     _, ones, _, _ = run(path, "law=universal", *QUICK)
@@ -207,6 +208,7 @@ def test_a_law_without_a_shape(run, tmp_path):
     assert found["robustness"]["depth_offset"] == [] and "shape_price" not in found["figures"]
 
 
+@pytest.mark.slow
 def test_a_law_that_cannot_be_planned_from(run, tmp_path):
     path = table(tmp_path / "runs.csv", tau=np.geomspace(1, 1e4, 120))
     words = ("law.width=null", "law.depth=free", "law.data=null", "law.time=free")
@@ -244,6 +246,7 @@ def test_huber_shrugs_off_an_outlier(run, tmp_path):
     assert found["planning"]["aspect_ratio"]["low"] is None  # no bootstrap, no interval
 
 
+@pytest.mark.slow
 def test_errors_alike_within_shapes(run, tmp_path):
     """A true universal law, on which each shape errs by 1 % in all its rows."""
     generator = np.random.default_rng(5)
@@ -287,6 +290,7 @@ def test_few_rows_are_said_to_be_few(run, tmp_path):
     assert ends == [None] * 12 and found["planning"]["aspect_ratio"]["high"] is None
 
 
+@pytest.mark.slow
 def test_a_target_that_many_draws_cannot_reach_has_no_upper_cost(run, tmp_path):
     path = table(tmp_path / "runs.csv", rows=60, noise=0.02)
     status, found, _, said = run(
@@ -303,6 +307,7 @@ def test_a_target_that_many_draws_cannot_reach_has_no_upper_cost(run, tmp_path):
     assert "to no bound" in printed
 
 
+@pytest.mark.slow
 def test_losses_that_no_size_lowers(run, tmp_path):
     """Noise: terms that are not there have no exponent, and nothing is tested with them."""
     path = table(tmp_path / "runs.csv", loss=np.exp(np.random.default_rng(3).normal(size=120)))
