@@ -5,8 +5,9 @@
 Each run is a command of its own: experiment=quickstart with one teacher of one seed, all its steps
 unless --steps says how many a rung takes. `loop` is the time of training by its own clock, `whole`
 the command's from start to end, with W&B's import, start and end; `processor` is that of all cores
-together, which another load on the machine does not stretch as much. The ratio is the median over
-rounds of on / off.
+together, which another load on the machine does not stretch as much. Given are medians over rounds
+of on - off and of on / off: where a machine's speed wanders, many short runs tell the difference
+better than a few long ones.
 """
 
 import argparse
@@ -60,10 +61,11 @@ def main() -> None:
         on, off = ([found[clock] for found in seen[name]] for name in ("on", "off"))
         figures[clock] = {"on": statistics.median(on), "off": statistics.median(off)}
         figures[clock]["ratio"] = ratio(on, off)
+        more = [a - b for a, b in zip(on, off, strict=True)]
+        figures[clock]["difference"] = statistics.median(more)
         shown = figures[clock]
-        print(
-            f"{clock:10} off {shown['off']:7.1f} s  on {shown['on']:7.1f} s  x{shown['ratio']:.3f}"
-        )
+        print(f"{clock:10} off {shown['off']:7.1f} s  on {shown['on']:7.1f} s", end="  ")
+        print(f"{shown['difference']:+.2f} s  x{shown['ratio']:.3f}")
     write("logging_cost", figures)
 
 

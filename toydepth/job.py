@@ -142,10 +142,18 @@ def run(
     from toydepth.engine import Checkpoints, compile_seconds, restore
     from toydepth.engine import run as train
     from toydepth.rung_weights import save_rung
-    from toydepth.tracking import History, progress, read_history, start_tracker, write_json
+    from toydepth.tracking import (
+        History,
+        import_ahead,
+        progress,
+        read_history,
+        start_tracker,
+        write_json,
+    )
 
     tell(e, go=True)
     compiled = compile_seconds()
+    import_ahead(e.tracker)
     work = prepare(e)
     said = partial(say_of, folder)
     with Checkpoints(folder, said) as checkpoints:

@@ -17,7 +17,7 @@ from toydepth.tracking.run_folder import (
     write_json,
     write_whole,
 )
-from toydepth.tracking.start import start_tracker
+from toydepth.tracking.start import import_ahead, start_tracker
 from toydepth.tracking.terminal import progress
 from toydepth.tracking.wandb_tracker import NoTracker, Tracker, start_wandb
 
@@ -27,6 +27,7 @@ __all__ = [
     "Printed",
     "Tracker",
     "clear_halves",
+    "import_ahead",
     "progress",
     "read_history",
     "start_tracker",

@@ -2,7 +2,10 @@
 
 import os
 import sys
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from toydepth import config as settings
@@ -11,6 +14,17 @@ from toydepth.tracking.wandb_address import Address, keep_address, read_address
 from toydepth.tracking.wandb_tracker import NoTracker, Tracker, start_wandb
 
 _taken: dict[str, Path] = {}  # the folder that took each WANDB_RUN_ID in this process
+
+
+def import_ahead(tracker: settings.Tracker) -> None:
+    """Imports W&B, which takes a second, beside what this process does next."""
+
+    def load() -> None:
+        with suppress(Exception):  # `start_tracker` meets it again, and says so
+            import_module("wandb.sdk.launch")  # the last that `wandb.init` imports
+
+    if tracker.kind != "none":
+        Thread(target=load, daemon=True).start()
 
 
 def start_tracker(

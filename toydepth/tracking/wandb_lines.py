@@ -80,8 +80,9 @@ def loss_chart(result: dict[str, Any], axis: str) -> wandb.plot.CustomChart | No
     columns = [axis, "replica", "temperature"]
     columns += ["peak_rate"] if any("peak_rate" in rung for rung in rungs) else []
     columns += ["loss", "loss_stderr", "steps", "converged", "status"]
-    rows = [[rung.get(column) for column in columns] for rung in rungs]
-    table = wandb.Table(columns=columns, data=rows, allow_mixed_types=True)
+    table = wandb.Table(columns=columns, allow_mixed_types=True)
+    for rung in rungs:  # all at once, W&B would import pandas to see whether they are a data frame
+        table.add_data(*(rung.get(column) for column in columns))
     stroke = next(iter(_differing(rungs)), "replica")
     return wandb.plot.line(table, axis, "loss", stroke=stroke, title=f"loss by {axis}")
 
