@@ -72,10 +72,12 @@ def test_the_quickstart_is_one_ladder_by_depth_continuation():
 
 def test_the_schema_knows_the_kinds_and_blocks_that_there_are():
     allowed = {name: words for name, _, _, words in meanings(config.Experiment)}
-    assert allowed["teacher.kind"] == "one of " + ", ".join(toy.KINDS)
-    assert allowed["student.block"] == "one of " + ", ".join(toy.BLOCKS)
-    for group, kinds in (("teacher", toy.KINDS), ("student", toy.BLOCKS)):
-        assert set(groups(VERB)[group]) == set(kinds)
+    kinds = [*toy.KINDS, *(teacher for teacher, _ in config.LAYERLESS.values())]
+    blocks = [*toy.BLOCKS, *config.LAYERLESS]
+    assert allowed["teacher.kind"] == "one of " + ", ".join(kinds)
+    assert allowed["student.block"] == "one of " + ", ".join(blocks)
+    for group, names in (("teacher", kinds), ("student", blocks)):
+        assert set(groups(VERB)[group]) == set(names)
 
 
 @pytest.mark.parametrize(

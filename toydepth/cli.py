@@ -103,7 +103,7 @@ def read_command(verb: Verb, arguments: Sequence[str]) -> Command:
         swept = {key: overrides.parse(f"{key}={value}") for key, value in params.items()}
         _refuse_nested_sweeps(verb, given)
         combinations = overrides.expand([*(swept | given).values()]) if multirun else []
-        if len(combinations) > 100:
+        if len(combinations) > 20:
             say(verb.name, f"checking the settings of {len(combinations)} jobs")
         jobs = [_job(verb, _compose(verb, job)) for job in combinations]
         if not (jobs or flags.hydra_help or flags.shell_completion):  # those are about no job

@@ -29,8 +29,8 @@ POINTS = {
 }
 
 
-@pytest.mark.parametrize("name", [pytest.param("scratch", marks=pytest.mark.slow), "continuation",
-                                  pytest.param("converge", marks=pytest.mark.slow)])  # fmt: skip
+@pytest.mark.slow
+@pytest.mark.parametrize("name", POINTS)
 def test_killed_where_it_hurts_it_goes_on_to_the_same_numbers(
     name, ladder, start, finish, numbers, tmp_path
 ):

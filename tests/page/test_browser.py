@@ -210,7 +210,7 @@ def test_the_keyboard_sorts_the_table_and_hides_a_regime(browser, two):
         ("two", 390, "dark"),
         ("two", 1440, "light"),
         ("two", 1440, "dark"),
-        ("many", 390, "dark"),
+        pytest.param("many", 390, "dark", marks=pytest.mark.slow),
     ],
 )
 def test_it_fits_the_screen_and_is_accessible(browser, which, width, scheme, request):

@@ -215,9 +215,9 @@ def test_what_cannot_be_read_is_a_note(folder):
             "hydra.mode=RUN replicas=1 experiment=fig5 teacher.kind=independent",
         ),
         (["hydra.mode=RUN", "experiment=quickstart"], "experiment=quickstart"),
-        (["experiment=fig5", "teacher=independent"], "experiment=fig5 teacher=independent"),
+        (["experiment=fig5", "teacher=independent"], "teacher=independent experiment=fig5"),
         (["-m", "experiment=fig5", "teacher.seed=4", "teacher=shared", "resume=true"],
-         "experiment=fig5 teacher.seed=4 teacher=shared"),
+         "teacher=shared experiment=fig5 teacher.seed=4"),
     ],
 )  # fmt: skip
 def test_a_command_does_again_what_the_job_did(monkeypatch, tmp_path, words, again):

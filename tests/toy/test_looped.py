@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from toydepth.engine import Checkpoints, Progress, layout, prepare_job, run, start_rungs
+from toydepth.engine import Checkpoints, Progress, layout, prepare_job, run
 from toydepth.toy import depth_problem
 
 SMALL = {
@@ -16,20 +16,29 @@ SMALL = {
 
 
 def nothing(*_):
-    """Neither records, shows nor keeps."""
+    """Neither records nor shows."""
 
 
-@pytest.mark.parametrize("method", ["scratch", "continuation"])
+@pytest.mark.parametrize(
+    "method", ["scratch", pytest.param("continuation", marks=pytest.mark.slow)]
+)
 def test_a_rung_of_a_ladder_is_what_it_is_alone(make, tmp_path, method):
     def trained(depths):
-        """(what is known of the deepest rung, its parameters as the last checkpoint has them)"""
+        """(what is known of the deepest rung, its parameters)"""
         groups = {"student": {"depth": depths}, "train": {"method": method}}
         e = make({name: values | groups.get(name, {}) for name, values in SMALL.items()})
         job = prepare_job(e, depth_problem(e), layout(1, replicas=1, batch=32))
+        kept = {}
         with Checkpoints(tmp_path / str(len(depths))) as checkpoints:
-            at = run(job, checkpoints, Progress(), record=nothing, show=nothing, keep=nothing)
-            like = job.layout.collect(start_rungs(job, job.phases[-1].sizes))
-            return at.rungs[-1], checkpoints.rungs(like)[-1][0]
+            at = run(
+                job,
+                checkpoints,
+                Progress(),
+                record=nothing,
+                show=nothing,
+                keep=lambda depth, params: kept.update({depth: params}),
+            )
+        return at.rungs[-1], kept[4]
 
     ladder, params = trained([2, 4])
     alone, alone_params = trained([4])  # by continuation through a ramp of 2
