@@ -70,6 +70,7 @@ train() {
         hydra.run.dir="$$folder/$$name" &
     child=$$!
     wait $$child
+    child=
 }
 
 # However this script or its background ends, by Ctrl-C too, what it started ends with it.
@@ -105,8 +106,6 @@ fi
 trap - EXIT
 
 "$$PYTHON" -m toydepth.universality "$$folder"
-"$$PYTHON" -m toydepth.law data.path="$$folder/depth_and_time.csv" law.width=null law.data=null \
-    law.floor=false law.depth=1 law.time=0.3333333333333333 hydra.run.dir="$$folder/law"
 endef
 export UNIVERSALITY
 

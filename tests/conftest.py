@@ -67,13 +67,14 @@ def _rung(axis, size, loss, **more):
     return {axis: size} | known | {"diverged_step": None} | more
 
 
-def _write(folder, kind, block, axis, rungs, settings=None, more=None):
+def _write(folder, kind, block, axis, rungs, settings=None, more=None, objective="mse"):
     folder.mkdir(parents=True)
     depth = 0 if block in ("head", "autoencoder") else 8
     result = {
         "schema": 1, "axis": axis, "status": "completed", "error": None,
         "teacher": {"kind": kind, "depth": depth, "width": 16, "seed": 0} | (more or {}),
-        "student": {"block": block, "width": 16}, "objective": "mse", "head": None,
+        "student": {"block": block, "width": 16}, "objective": objective,
+        "head": None if objective == "mse" else "learned",
         "settings": {"student.block": block, "train.method": "continuation"} | (settings or {}),
         "rungs": rungs, "ramp_diverged": [],
     }  # fmt: skip
@@ -99,13 +100,25 @@ def three(tmp_path):
     for kind, alpha in (("shared", 3), ("independent", 1)):
         rungs = [_rung("depth", d, e * d**-alpha) for d, e in noise.items()]
         _write(tmp_path / kind, kind, "residual", "depth", rungs)
-    widths = [_rung("width", m, 1 / m) for m in (4, 8, 16)]
+    scratch = {"train.method": "scratch"}
+    widths = [
+        _rung("width", m, 1 / m, observed={"represented": 0.9, "overlap": 0.8 / m})
+        for m in (4, 8, 16)
+    ]
     own = {"features": 40, "skew": 0.0, "active": 1.0}
-    _write(tmp_path / "width", "features", "autoencoder", "width", widths, more=own)
+    _write(
+        tmp_path / "width",
+        "features",
+        "autoencoder",
+        "width",
+        widths,
+        {"optimizer.weight_decay": -1.0},
+        own,
+    )
     head = [_rung("width", 32, 0.1, temperature=0.003)]
-    _write(tmp_path / "time", "head", "head", "width", head, {"train.method": "scratch"})
+    _write(tmp_path / "time", "head", "head", "width", head, scratch, objective="kl")
     _history(tmp_path / "time", "width", [32], 0.003, lambda _, t: t ** (-1 / 3))
     both = [_rung("depth", d, 0.1, temperature=0.01) for d in (1, 2, 4)]
-    _write(tmp_path / "both", "independent", "residual", "depth", both, {"train.method": "scratch"})
+    _write(tmp_path / "both", "independent", "residual", "depth", both, scratch, objective="kl")
     _history(tmp_path / "both", "depth", (1, 2, 4), 0.01, lambda d, t: 0.05 / d + 2 * t ** (-1 / 3))
     return tmp_path

@@ -28,12 +28,12 @@ from toydepth.train import VERB
         ),
         (
             ["experiment=time_scaling", "target.temperature=0.1", "optimizer.learning_rate=0.1"],
-            "head-kl-learned-head-T=0.1",
+            "head-kl-learned-head-T=0.1-width=32",
             "head kl learned head, width 32, T 0.1, teacher seed 0",
         ),
         (
             ["experiment=time_scaling"],
-            "head-kl-learned-head",
+            "head-kl-learned-head-width=32",
             "head kl learned head, width 32, T 0.001 to 1 (8), rate 0.001 to 1 (12), "
             "teacher seed 0",
         ),

@@ -7,6 +7,10 @@ from toydepth.along_training import ONE_THIRD, Binned
 from toydepth.settings import printable
 
 DRAWN = 8  # curves in one figure; more cannot be told apart
+DRAWINGS = {  # name of a figure -> its title
+    "loss_over_training": "Loss along training",
+    "time_exponent_map": "The exponent over temperature and learning rate",
+}
 HEADINGS = ("regime", "window", "exponent", "against tau", "last decade", "verdict")
 
 Timed = Sequence[tuple[dict[str, Any], Binned]]  # a regime's entry in the report, and its losses
@@ -59,10 +63,13 @@ def draw(timed: Timed) -> dict[str, bytes]:
         for regime, _ in timed
         if regime["temperature"] is not None
     ]
+    # Of regimes that differ in more than these two there would be several in a cell.
+    alone = len({(cell.x, cell.y) for cell in cells}) == len(cells)
     try:
-        figures["time_exponent_map"] = exponent_map(
-            cells, xlabel="learning rate", ylabel="temperature", expected=ONE_THIRD
-        )
+        if alone:
+            figures["time_exponent_map"] = exponent_map(
+                cells, xlabel="learning rate", ylabel="temperature", expected=ONE_THIRD
+            )
     except ValueError:  # one temperature, or one rate
         pass
     return {name: png(figure) for name, figure in figures.items()}

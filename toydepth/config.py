@@ -18,6 +18,7 @@ from toydepth.settings import (
     flatten,
     length,
     number,
+    one_or_several,
     optional,
     read_schema,
     setting,
@@ -93,7 +94,7 @@ class Student:
     )
     width: int | tuple[int, ...] = setting(
         16,
-        either(whole(1, 65_536), several(whole(1, 65_536))),
+        one_or_several(whole(1, 65_536)),
         "of its state and the teacher's; of an autoencoder, a list makes a ladder",
     )
     scale: float | None = setting(
@@ -155,7 +156,7 @@ class Optimizer:
     name: str = setting("adam", choice("adam", "sgd"), "the update rule")
     learning_rate: float | tuple[float, ...] = setting(
         8e-3,
-        either(number(above=0, high=1e30), several(number(above=0, high=1e30))),
+        one_or_several(number(above=0, high=1e30)),
         "peak rate at depth 1; a list trains one each",
     )
     depth_exponent: float = setting(
@@ -294,6 +295,10 @@ def _check_together(e: Experiment) -> None:
                 words = "needs one" if e.teacher.kind == kind else f"has none; teacher={kind} has"
                 raise SettingError(f"teacher.{name}", value, f"teacher={e.teacher.kind} {words}")
     _check_layers(e)
+    least = _least_parameters(e)
+    if e.hessian.eigenvalues >= least:
+        words = f"the smallest student has {least} parameters: fewer than that"
+        raise SettingError("hessian.eigenvalues", e.hessian.eigenvalues, words)
     is_kl = e.objective.kind == "kl"
     if is_kl and (e.objective.head is None or e.objective.vocabulary is None):
         missing = "head" if e.objective.head is None else "vocabulary"
@@ -381,6 +386,9 @@ def _check_layers(e: Experiment) -> None:
         raise SettingError("objective.kind", e.objective.kind, words)
     if e.objective.head == "frozen":
         raise SettingError("objective.head", "frozen", "student=head has nothing else to learn")
+    if e.optimizer.depth_exponent:
+        words = f"student={block} has no depth: 0, as in optimizer=published"
+        raise SettingError("optimizer.depth_exponent", e.optimizer.depth_exponent, words)
     for name, needed in (("method", "scratch"), ("precision", "float32")):
         if getattr(e.train, name) != needed:
             words = f"student={block} has no layers: {needed}"
@@ -393,6 +401,16 @@ def _check_layers(e: Experiment) -> None:
         if e.teacher.active > most:
             words = f"with these features and skew at most {most:.6g}, where the first is certain"
             raise SettingError("teacher.active", e.teacher.active, words)
+
+
+def _least_parameters(e: Experiment) -> int:
+    """Of the smallest student; the head of one that has layers is not counted."""
+    width = min(e.student.width) if isinstance(e.student.width, tuple) else e.student.width
+    if e.student.block == "head":
+        return width * e.objective.vocabulary
+    if e.student.block == "autoencoder":
+        return (width + 1) * e.teacher.features
+    return 8 * width**2 + 4 * width
 
 
 def _plain(values: tuple) -> Any:

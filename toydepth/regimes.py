@@ -67,7 +67,7 @@ def pool_runs(runs: Sequence[Run]) -> tuple[list[Regime], list[str]]:
             shared = facts | {"T": rung["temperature"]}
             if rung.get("peak_rate") is not None:
                 shared |= {RATE: rung["peak_rate"]}
-            point = {
+            point = (rung.get("observed") or {}) | {
                 "depth": rung.get("depth", 0),
                 **{name: rung[name] for name in ("width", "peak_rate") if name in rung},
                 "replica": rung["replica"],
@@ -76,7 +76,6 @@ def pool_runs(runs: Sequence[Run]) -> tuple[list[Regime], list[str]]:
                 **{name: rung[name] for name in ("loss", "loss_stderr", "converged", "status")},
                 **{name: rung.get(name) for name in ("steps", "parameters", "diverged_step")},
                 **{name: rung.get(name) for name in ("loss_as_trained", "annealed")},
-                **(rung.get("observed") or {}),
                 "run": run.name,
             }
             found[json.dumps(shared, sort_keys=True)].append((steps, point))
@@ -206,7 +205,9 @@ def _label(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
     named = {f"teacher.{name}" for names in DRAWN_BY.values() for name in names}
     silent = {"teacher.kind", "axis"} | named
     if all(
-        regime.facts["teacher.width"] == regime.facts.get("student.width") for regime in regimes
+        regime.facts["teacher.width"]
+        in (regime.facts.get("student.width"), regime.facts.get("teacher.features"))
+        for regime in regimes
     ):
         silent.add("teacher.width")
     differing = [

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from toydepth import along_report
+from toydepth import along_report, features_report
 from toydepth.along_training import along_training, trained_in
 from toydepth.cli import say
 from toydepth.crossover import crossovers
@@ -88,6 +88,9 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
         except (OSError, ValueError, KeyError, TypeError) as error:
             entry["alpha_over_training"], found = [], None
             notes.append(f"{label}: alpha along training is left out: {error!r}")
+        told = features_report.features(regime)
+        if told:
+            entry["features"] = told
         if found:
             entry["along_training"] = found[0]
             timed.append((entry, found[1]))
@@ -113,8 +116,7 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
         "notes": notes,
         "figures": {name: f"figures/{name}.png" for name in drawings},
     }
-    still = next((png for name, png in drawings.items() if name.startswith("loss_against")), None)
-    html = _page(report, laws, runs, output, folders, still)
+    html = _page(report, laws, runs, output, folders, drawings)
     report["page"] = "report.html" if html else None
     (output / "figures" if drawings else output).mkdir(parents=True, exist_ok=True)
     for name, png in drawings.items():
@@ -126,13 +128,15 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
 
 
 def _page(
-    report: dict, laws: list, runs: list, output: Path, folders: list, still: bytes | None
+    report: dict, laws: list, runs: list, output: Path, folders: list, drawings: dict[str, bytes]
 ) -> bytes | None:
     """report.html; where it cannot be made, None and a note: the numbers must not wait for it."""
     try:
         from toydepth.page import gather, page  # Jinja2 and Plotly are slow to import
 
-        html = page(report, laws, gather(report, runs, output, folders), still)
+        still = next((d for name, d in drawings.items() if name.startswith("loss_against")), None)
+        along = {name: drawings[name] for name in along_report.DRAWINGS if name in drawings}
+        html = page(report, laws, gather(report, runs, output, folders), still, along)
         return html.encode(errors="backslashreplace")  # a folder's name may be no text
     except Exception as error:  # it may quote the whole page
         report["notes"].append(f"report.html is left out: {reason(error)[:200]}")
@@ -233,6 +237,9 @@ def print_report(report: dict[str, Any]) -> None:
     if timed:
         rows = [along_report.row(regime) for regime in timed]
         printed.table("Exponents along training", along_report.HEADINGS, rows)
+    rows = [features_report.row(regime) for regime in ladders if "features" in regime]
+    if rows:
+        printed.table("Features", features_report.HEADINGS, rows)
     if not report["regimes"]:
         printed.line("no run has finished")
 

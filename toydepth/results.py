@@ -111,6 +111,9 @@ def _check(result: dict[str, Any]) -> None:
     for index, rung in enumerate(result["rungs"]):
         field = _check_rung(f"rungs[{index}]", rung, axis["axis"])
         field("status", _one_of("completed", "diverged"), "completed or diverged")
+        named = partial(_need, f"rungs[{index}].", {"observed": None, "peak_rate": None} | rung)
+        named("observed", _numbers, "an object of finite numbers, or null")
+        named("peak_rate", lambda value: value is None or _finite(value), "a number or null")
         field(
             "converged",
             lambda value: value is None or isinstance(value, bool),
@@ -153,6 +156,10 @@ def _one_of(*words: str):
 
 def _whole(least: int):
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _numbers(value: Any) -> bool:
+    return value is None or (isinstance(value, dict) and all(map(_finite, value.values())))
 
 
 def _finite(value: Any) -> bool:

@@ -159,6 +159,17 @@ def several(check: Check, *, distinct: bool = True, none: bool = False) -> Check
     return Check(", ".join(choices), read)
 
 
+def one_or_several(check: Check) -> Check:
+    """One value or a list of different ones, read as a tuple; a list of one is that one."""
+    listed = several(check)
+
+    def read(value):
+        values = listed.read(value)
+        return values[0] if len(values) == 1 else values
+
+    return Check(listed.allowed, read)
+
+
 def setting(default: Any, check: Check, meaning: str) -> Any:
     return field(default=default, metadata={"check": check, "meaning": meaning})
 

@@ -81,7 +81,7 @@ def sentence(folder: Path) -> str:
         return str(error)
     if result["status"] == "failed":
         return f"failed: {result.get('error')}"
-    teacher, axis = result["teacher"], result["axis"]
+    teacher, axis = result["teacher"], result.get("axis", "depth")
     losses = ", ".join(
         f"{r[axis]}: {r['loss']:.3g}" if r["loss"] is not None else f"{r[axis]}: diverged"
         for r in result["rungs"][:8]

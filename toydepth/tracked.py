@@ -14,7 +14,7 @@ def group(e: Experiment) -> str:
     words = [e.teacher.name, *_objective(e)]
     if e.objective.kind == "kl" and len(e.target.temperature) == 1:
         words.append(f"T={e.target.temperature[0]:g}")
-    if e.axis != "width":
+    if not isinstance(e.student.width, tuple):
         words.append(f"width={e.student.width}")
     return "-".join(words)
 

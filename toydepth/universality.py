@@ -3,14 +3,16 @@
     python -m toydepth.universality FOLDER
 
 FOLDER holds finished runs of toydepth.train, as `make universality` leaves them. Writes into it
-universality.json, figures/universality.png and, if a ladder of depths was trained side by side,
-depth_and_time.csv, its losses along training for `toydepth.law`.
+universality.json, figures/universality.png and, if a ladder of depths was trained by KL side by
+side, depth_and_time.csv, its losses along training. To these `toydepth.law` then fits the sum of a
+term in depth and one in time, with the exponents that were measured: law/law.json.
 
-Exit status: 0 all well, 1 no run has finished, 2 an argument is not allowed.
+Exit status: 0 all well, 1 no exponent or no law, 2 an argument or a file is not what it should be.
 """
 
 import csv
 import io
+import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -39,27 +41,36 @@ def universality(folder: Path) -> dict[str, Any]:
     Returns what universality.json says. Raises ResultError if there is no run, or one that is
     not what it should be.
     """
-    paths, _ = find_runs(folder)
-    runs = [
-        Run(str(path.parent.relative_to(folder)), result, path.stat().st_mtime_ns)
-        for path in paths
-        if (result := read_result(path))["status"] != "failed"
-    ]
+    paths, without = find_runs(folder)
+    notes = [f"unfinished: {path.relative_to(folder)}" for path in without]
+    runs = []
+    for path in paths:
+        name, result = str(path.parent.relative_to(folder)), read_result(path)
+        if result["status"] == "failed":
+            notes.append(f"unfinished: {name} failed: {result.get('error')}")
+        else:
+            runs.append(Run(name, result, path.stat().st_mtime_ns))
     ladders, alongs = [], []
-    regimes, _ = pool_runs(runs)
+    regimes, more = pool_runs(runs)
+    notes += more
     both = [regime for regime in regimes if side_by_side(regime)]
     if len(both) > 1:
-        raise ResultError(f"{folder}: of ladders trained side by side it takes one")
+        notes.append("several ladders were trained side by side: no table of depth and time")
+        both = []
     rows = losses_over_both(both[0], folder) if both else {}
     for label, regime in label_regimes([r for r in regimes if r not in both]):
         found = along_training(regime, lambda run: trained_in(read_history(folder / run)))
-        entry, law, _ = describe(label, regime)
+        entry, law, more = describe(label, regime)
+        notes += more
+        axis = entry["axis"]
+        notes += [f"diverged, left out: {label}, {axis} {r[axis]}" for r in entry["diverged"]]
         if found:
             alongs.append((entry | {"along_training": found[0]}, found[1]))
         elif regime.usable():
             ladders.append((entry, regime, law))
-    answer = {"schema": 1, "exponents": [_ladder(entry) for entry, _, _ in ladders]}
+    answer = {"schema": 1, "exponents": [_ladder(*ladder) for ladder in ladders]}
     answer["exponents"] += [_along(entry) for entry, _ in alongs]
+    answer["notes"] = notes
     answer["figures"] = {"universality": "figures/universality.png"}
     answer["depth_and_time"] = "depth_and_time.csv" if rows else None
     (folder / "figures").mkdir(exist_ok=True)
@@ -74,7 +85,20 @@ def side_by_side(regime: Regime) -> bool:
     """Whether it is a ladder of depths of which losses at equal steps can be compared."""
     facts = regime.facts
     several = len({point["depth"] for point in regime.usable()}) > 1
-    return facts["axis"] == "depth" and facts.get("train.method") == "scratch" and several
+    scratch = facts.get("train.method") == "scratch" and facts["objective"] == "kl"
+    return facts["axis"] == "depth" and scratch and several
+
+
+def law_words(exponents: Sequence[dict[str, Any]]) -> list[str]:
+    """Settings of `toydepth.law`: terms in depth and time with the exponents measured here.
+
+    Depth's is that of independent layers, time's that of the head; one that is not known is fitted.
+    """
+    known = {row["mechanism"]: row["value"] for row in exponents if row["value"] is not None}
+    words = ["law.width=null", "law.data=null", "law.floor=false"]
+    for term, kind in (("depth", "independent"), ("time", "head")):
+        words.append(f"law.{term}={known.get(MEANS[kind], 'free')}")
+    return words
 
 
 def losses_over_both(regime: Regime, folder: Path) -> dict[tuple[int, int, float], float]:
@@ -101,9 +125,12 @@ def table(rows: dict[tuple[int, int, float], float]) -> str:
     return text.getvalue()
 
 
-def _ladder(entry: dict[str, Any]) -> dict[str, Any]:
+def _ladder(entry: dict[str, Any], regime: Regime, _: Any) -> dict[str, Any]:
     alpha = entry["alpha"] or dict.fromkeys(("value", "stderr", "low", "high"))
-    return _row(entry, entry["axis"], alpha, entry["verdict"])
+    row = _row(entry, entry["axis"], alpha, entry["verdict"])
+    if entry["axis"] == "width" and (regime.facts.get("optimizer.weight_decay") or 0) >= 0:
+        row |= {"expected": None, "mechanism": None}  # of strong superposition alone it is known
+    return row
 
 
 def _along(entry: dict[str, Any]) -> dict[str, Any]:
@@ -161,6 +188,8 @@ def show(answer: dict[str, Any], folder: Path) -> None:
 
     headings = ("teacher", "against", "expected", "exponent", "95 % interval", "verdict")
     page.table("Three exponents", headings, [tuple(cells(row)) for row in answer["exponents"]])
+    for note in answer["notes"]:
+        page.line(f"note: {note}")
     if answer["depth_and_time"]:
         page.line(folder / answer["depth_and_time"])
     page.line(folder / answer["figures"]["universality"])
@@ -175,11 +204,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if len(arguments) != 1:
             raise ResultError(f"{' '.join(arguments) or 'nothing'} was given; it takes one FOLDER")
         answer = universality(Path(arguments[0]))
-    except (ResultError, OSError, ValueError) as error:
-        print("toydepth.universality: " + " ".join(str(error).splitlines()), file=sys.stderr)
+    except (ResultError, OSError, ValueError, KeyError, TypeError) as error:
+        known = isinstance(error, (ResultError, OSError))
+        words = str(error) if known else f"a file is not as toydepth writes it: {error!r}"
+        print("toydepth.universality: " + " ".join(words.splitlines()), file=sys.stderr)
         return 2
-    show(answer, Path(arguments[0]))
-    return 0 if answer["exponents"] else 1
+    folder = Path(arguments[0])
+    show(answer, folder)
+    if not answer["exponents"]:
+        return 1
+    return fit_law(answer, folder) if answer["depth_and_time"] else 0
+
+
+def fit_law(answer: dict[str, Any], folder: Path) -> int:
+    """`toydepth.law` on the table of depth and time; returns its exit status."""
+    words = [f"data.path={folder / answer['depth_and_time']}", *law_words(answer["exponents"])]
+    words.append(f"hydra.run.dir={folder / 'law'}")
+    print(f"\ntoydepth.law {' '.join(words)}", flush=True)
+    return subprocess.run([sys.executable, "-m", "toydepth.law", *words]).returncode
 
 
 if __name__ == "__main__":

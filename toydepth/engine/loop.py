@@ -220,6 +220,7 @@ class _Loop:
         self.cache, self.room = {}, job.experiment.engine.target_cache_gb * 1e9
         self.observe = observer(job.experiment, job.problem, job.layout, job.teachers)
         self.seen = {}  # what the last test observed of each rung's cells
+        self.taus = {}  # (phase, round, size) -> the sums of the learning rates so far
 
     @property
     def phase(self) -> Phase:
@@ -275,6 +276,7 @@ class _Loop:
         stop = progress.step + chunk - (progress.offset + progress.step) % chunk
         steps = np.arange(progress.step, min(stop, self.round_steps))
         rates = [self.rates(size, steps) for size in progress.alive]
+        taus = [self.spend(size, own) for size, own in zip(progress.alive, rates, strict=True)]
         streamed = progress.offset + steps  # a further round reads on in the stream
         targets = self.targets(streamed)
         rungs, losses = job.programs.train(rungs, job.teachers, streamed, np.stack(rates), targets)
@@ -289,11 +291,10 @@ class _Loop:
         for start, stop in log_parts(first, int(streamed[-1]) + 1):
             done = stop - progress.offset
             for i, size in enumerate(progress.alive):
-                spent = self.spent(size, done)
                 for cell in self.cells(losses):
                     mean = losses[cell][i][start - first : stop - first].mean()
-                    rate = float(rates[i][cell[1], stop - first - 1])
-                    more = {"learning_rate": rate, "tau": float(spent[cell[1]])}
+                    last = cell[1], stop - first - 1
+                    more = {"learning_rate": float(rates[i][last]), "tau": float(taus[i][last])}
                     self.measured("train", size, cell, mean, step=done, **more)
         for i, size in enumerate(progress.alive):
             for cell in self.cells(losses):
@@ -457,26 +458,34 @@ class _Loop:
     ) -> Float[np.ndarray, "condition steps"]:
         """The learning rates at `steps` of a schedule of `of` steps, by default this round's."""
         e = self.job.experiment
+        unit = replace(e.optimizer, learning_rate=1.0)
         of = self.round_steps if of is None else of
-        found = [
-            learning_rates(
-                replace(e.optimizer, learning_rate=peak), e.schedule, steps, size=size, steps=of
-            )
-            for peak in self.job.problem.rates
-        ]
-        return np.stack(found)
+        shape = learning_rates(unit, e.schedule, steps, size=size, steps=of)
+        return np.multiply.outer(np.array(self.job.problem.rates, np.float32), shape)
 
-    def spent(self, size: int, done: int) -> Float[np.ndarray, "condition"]:
-        """The sum of the phase's learning rates up to `done` steps of this schedule."""
+    def spend(
+        self, size: int, rates: Float[np.ndarray, "condition steps"]
+    ) -> Float[np.ndarray, "condition steps"]:
+        """The sums of the phase's learning rates after each of the steps that come next."""
+        place = self.progress.phase, self.progress.round, size
+        if place not in self.taus:
+            self.taus[place] = self.spent(size)
+        found = _sums(self.taus[place], rates)
+        self.taus[place] = found[:, -1]
+        return found
+
+    def spent(self, size: int) -> Float[np.ndarray, "condition"]:
+        """The sum of the phase's learning rates so far, step after step, as `spend` adds them."""
         rounds = [self.phase.steps * 2**earlier for earlier in range(self.progress.round)]
-        spent = self._sum_of_rates(size, done, self.round_steps)
-        return spent + sum(self._sum_of_rates(size, steps, steps) for steps in rounds)
-
-    def _sum_of_rates(self, size: int, done: int, of: int) -> Float[np.ndarray, "condition"]:
-        """Of the first `done` steps of a schedule of `of`, in pieces: they may fill memory."""
-        ends = [*range(0, done, 2**20), done]
-        pieces = (np.arange(start, stop) for start, stop in pairwise(ends))
-        return sum(self.rates(size, piece, of).sum(axis=1, dtype=float) for piece in pieces)
+        spent = np.zeros(len(self.job.problem.rates))
+        for done, of in [
+            *((steps, steps) for steps in rounds),
+            (self.progress.step, self.round_steps),
+        ]:
+            for start in range(0, done, PIECE):
+                steps = np.arange(start, min(start + PIECE, done))
+                spent = _sums(spent, self.rates(size, steps, of))[:, -1]
+        return spent
 
     def tick(self) -> None:
         now = time.monotonic()
@@ -497,6 +506,14 @@ def _mean(losses: Float[np.ndarray, "batch"]) -> tuple[float, float]:
     return float(losses.mean()), float(losses.std(ddof=1) / len(losses) ** 0.5)
 
 
+def _sums(
+    start: Float[np.ndarray, "condition"], rates: Float[np.ndarray, "condition steps"]
+) -> Float[np.ndarray, "condition steps"]:
+    """Cumulative sums, one step after another, so that they do not hang on where chunks end."""
+    return np.cumsum(np.column_stack([start, rates]), axis=1, dtype=float)[:, 1:]
+
+
+PIECE = 2**16  # steps whose rates are held at a time
 LINES_PER_DECADE = 10
 
 
@@ -505,5 +522,6 @@ def log_parts(start: int, stop: int) -> list[tuple[int, int]]:
 
     So the first chunks, in which the loss falls fastest, are written down in finer parts.
     """
-    marks = {round(10 ** (k / LINES_PER_DECADE)) for k in range(int(10 * np.log10(stop)) + 2)}
+    last = int(LINES_PER_DECADE * np.log10(stop)) + 2
+    marks = {round(10 ** (k / LINES_PER_DECADE)) for k in range(last)}
     return list(pairwise([start, *sorted(m for m in marks if start < m < stop), stop]))

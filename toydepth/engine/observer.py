@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
+from scipy.sparse.linalg import ArpackError
 
 from toydepth.config import Experiment
 from toydepth.engine.curvature import curvature
@@ -23,7 +24,8 @@ def observer(
     """A function from a rung's parameters (replica, condition, ...) to the numbers of each cell.
 
     They are taken on the first test batch, on one device, since they are no means over rows. None
-    where there is nothing to observe. A cell that has diverged has none.
+    where there is nothing to observe. A cell that has diverged has none, and one whose Hessian has
+    no largest eigenvalue (all zero, not finite) has no curvature.
     """
     if problem.observe is None and not e.hessian.eigenvalues:
         return None
@@ -49,7 +51,10 @@ def observer(
             found = product(flat, jnp.ravel(vector), *rest, unravel)
             return np.asarray(found)
 
-        found = curvature(times, flat.size, e.hessian.eigenvalues, e.hessian.probes)
+        try:
+            found = curvature(times, flat.size, e.hessian.eigenvalues, e.hessian.probes)
+        except ArpackError:  # a Hessian of zeros, or one that is not finite
+            return {}
         named = {f"hessian_{i + 1}": float(v) for i, v in enumerate(found.eigenvalues)}
         return named | {"hessian_trace": found.trace, "hessian_trace_stderr": found.trace_stderr}
 

@@ -48,9 +48,11 @@ class Card(NamedTuple):
 
 
 def headline(
-    regimes: Sequence[dict[str, Any]], colours: Mapping[int, str]
+    regimes: Sequence[dict[str, Any]],
+    colours: Mapping[int, str],
+    crossovers: Sequence[dict[str, Any]] = (),
 ) -> tuple[str, list[Card]]:
-    """(a title, a card for each regime or, of many, for each kind of teacher).
+    """(a title, a card for each regime or, of many, for each crossover and kind of teacher).
 
     `colours` are by the regime's place; one that no figure draws has none.
     """
@@ -59,10 +61,12 @@ def headline(
     if len(regimes) <= FEW:
         cards = [_one(r, colours.get(place, "var:line")) for place, r in enumerate(regimes)]
     else:
+        cards = [_crossing(series) for series in crossovers[:KINDS]]
+        told = {label for series in crossovers for label in series["regimes"]}
         kinds = defaultdict(list)
         for place, regime in enumerate(regimes):
-            kinds[regime["teacher"]["kind"]].append(place)
-        cards = []
+            if regime["label"] not in told:
+                kinds[regime["teacher"]["kind"]].append(place)
         for kind, places in list(kinds.items())[:KINDS]:
             drawn = [colours[place] for place in places if place in colours]
             its = [regimes[place] for place in places]
@@ -110,6 +114,26 @@ def _one(regime: dict[str, Any], colour: str) -> Card:
     ruler = Ruler(_percent(alpha["value"]), *ends, _levels(axis_of(regime)))
     value = f"{alpha['value']:.2f}"
     return Card(regime["label"], colour, value, interval, words, doubt, ruler)
+
+
+def _crossing(series: dict[str, Any]) -> Card:
+    """From the first of its regimes that have an exponent to the last."""
+    known = [
+        (value, alpha["value"])
+        for value, alpha in zip(series["values"], series["alpha"], strict=True)
+        if alpha
+    ]
+    name, what = series["axis"].replace("_", " "), series["label"] and f", {series['label']}"
+    count = f"{len(series['values'])} regimes"
+    if not known:
+        return Card(f"by {name}{what}", "var:guide", "–", f"{count}, no exponent", "", False, None)
+    (first, low), (last, high) = known[0], known[-1]
+    label = f"{name} from {first:g} to {last}{what}" if first != "inf" else f"{name}{what}"
+    ruler = Ruler(_percent(high), _percent(low), _percent(high), _levels("depth"))
+    doubt = series["rises"] is None
+    return Card(
+        label, "var:guide", f"{low:.2f} to {high:.2f}", count, series["sentence"], doubt, ruler
+    )
 
 
 def _many(kind: str, regimes: Sequence[dict[str, Any]], colour: str) -> Card:

@@ -74,9 +74,9 @@ def geometry(w: Float[Array, "features width"]) -> dict[str, Float[Array, ""]]:
     length = jnp.linalg.norm(w, axis=1, keepdims=True)
     there = length > REPRESENTED
     unit = jnp.where(there, w / jnp.maximum(length, 1e-8), 0.0)
-    count = jnp.sum(there)
+    count = jnp.sum(there, dtype=jnp.float32)  # pairs of a million are beyond whole numbers
     every = jnp.sum(jnp.square(unit.T @ unit))
-    pairs = jnp.maximum(count * (count - 1), 1).astype(jnp.float32)
+    pairs = jnp.maximum(count * (count - 1), 1)
     return {"represented": count / len(w), "overlap": (every - count) / pairs}
 
 
