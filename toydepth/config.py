@@ -157,10 +157,12 @@ class Optimizer:
     learning_rate: float | tuple[float, ...] = setting(
         8e-3,
         one_or_several(number(above=0, high=1e30)),
-        "peak rate at depth 1; a list trains one each",
+        "peak rate at depth 1 (or width 1); a list trains one each",
     )
     depth_exponent: float = setting(
-        0.5, number(0, 2), "the peak rate is learning_rate / depth^depth_exponent"
+        0.5,
+        number(0, 2),
+        "peak rate = learning_rate / depth^depth_exponent; width, where there are no layers",
     )
     weight_decay: float = setting(
         0.0,
@@ -386,9 +388,6 @@ def _check_layers(e: Experiment) -> None:
         raise SettingError("objective.kind", e.objective.kind, words)
     if e.objective.head == "frozen":
         raise SettingError("objective.head", "frozen", "student=head has nothing else to learn")
-    if e.optimizer.depth_exponent:
-        words = f"student={block} has no depth: 0, as in optimizer=published"
-        raise SettingError("optimizer.depth_exponent", e.optimizer.depth_exponent, words)
     for name, needed in (("method", "scratch"), ("precision", "float32")):
         if getattr(e.train, name) != needed:
             words = f"student={block} has no layers: {needed}"

@@ -68,7 +68,6 @@ def test_each_temperature_has_each_rate(problem):
         ("student", {"depth": [3]}, "student.depth=3"),
         ("student", {"block": "residual", "scale": None}, "student.block=residual"),
         ("student", {"width": [8, 16]}, "student.width=[8, 16]"),
-        ("student", {"width": [8]}, "student.width=[8]"),
         ("student", {"scale": None}, "student.scale=null"),
         ("teacher", {"depth": 4}, "teacher.depth=4"),
         ("teacher", {"kind": "shared", "depth": 4}, "student.block=head"),

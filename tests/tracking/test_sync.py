@@ -136,6 +136,7 @@ def test_a_run_over_widths_has_its_widths_by_name(server, tmp_path, capfd):
         {"width": width, "replica": 0, "temperature": None, "loss": 1 / width, "steps": 80}
         | {"loss_stderr": 1e-4, "parameters": 9, "converged": None, "status": "completed"}
         | {"diverged_step": None, "loss_as_trained": None, "annealed": [], "observed": {}}
+        | {"reported": True}
         for width in e.sizes
     ]
     write_json(folder / "result.json", summary.result(e, rungs) | {"status": "completed"})
