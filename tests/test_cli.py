@@ -72,10 +72,29 @@ def test_the_quickstart_is_one_ladder_by_depth_continuation():
 
 def test_the_schema_knows_the_kinds_and_blocks_that_there_are():
     allowed = {name: words for name, _, _, words in meanings(config.Experiment)}
-    assert allowed["teacher.kind"] == "one of " + ", ".join(toy.KINDS)
-    assert allowed["student.block"] == "one of " + ", ".join(toy.BLOCKS)
-    for group, kinds in (("teacher", toy.KINDS), ("student", toy.BLOCKS)):
-        assert set(groups(VERB)[group]) == set(kinds)
+    kinds = [*toy.KINDS, *(teacher for teacher, _ in config.LAYERLESS.values())]
+    blocks = [*toy.BLOCKS, *config.LAYERLESS]
+    assert allowed["teacher.kind"] == "one of " + ", ".join(kinds)
+    assert allowed["student.block"] == "one of " + ", ".join(blocks)
+    for group, names in (("teacher", kinds), ("student", blocks)):
+        assert set(groups(VERB)[group]) == set(names)
+
+
+@pytest.mark.parametrize(
+    "name, axis, last", [("crossover", "rho", 1), ("crossover_length", "correlation_length", "inf")]
+)
+def test_a_crossover_is_a_dozen_teachers_of_three_seeds(name, axis, last):
+    jobs = read_command([f"experiment={name}"]).jobs
+    values = [getattr(job.teacher, axis) for job in jobs]
+    assert len(set(values)) == 12 and values[-1] == last
+    assert values == sorted(values, key=float)
+    assert {(job.replicas, job.student.depth) for job in jobs} == {(3, (3, 6, 12, 24))}
+
+
+def test_what_a_preset_sweeps_over_can_be_given():
+    command = read_command(["-m", "experiment=crossover", "teacher.rho=0.25,0.75", "replicas=1"])
+    assert [job.teacher.rho for job in command.jobs] == [0.25, 0.75]
+    assert read_command(["experiment=crossover", "teacher.rho=0.25"]).jobs[0].teacher.rho == 0.25
 
 
 REFUSED = {  # the command: what the line must say
@@ -114,8 +133,19 @@ REFUSED = {  # the command: what the line must say
     "=3": "=3 is not allowed: it is written name=value",
     "seed": "seed= is not allowed: it is written name=value",
     "teacher@x=shared": "not added, moved or removed",
-    "experiment=null": "one of fig3b",
+    "experiment=null": "one of crossover",
     "teacher.kind=???": "teacher.kind=???",
+    "teacher=mixed teacher.rho=1.01": "at least 0 and at most 1",
+    "teacher=mixed teacher.rho=-0.01": "at least 0 and at most 1",
+    "teacher=mixed teacher.rho=nan": "teacher.rho=nan is not allowed",
+    "teacher=mixed teacher.rho=null": "teacher=mixed needs one",
+    "teacher=shared teacher.rho=0.5": "teacher=shared has none; teacher=mixed has",
+    "teacher=correlated teacher.correlation_length=0": "a number above 0, or inf",
+    "teacher=correlated teacher.correlation_length=-4": "a number above 0, or inf",
+    "teacher=correlated teacher.correlation_length=-inf": "a number above 0, or inf",
+    "teacher=correlated teacher.correlation_length=nan": "teacher.correlation_length=nan",
+    "teacher=mixed teacher.correlation_length=4": "teacher=correlated has",
+    "experiment=crossover teacher=shared": "teacher=shared has none",
     "seed=1 seed=x": "seed=x",
     "--bogus": "flag=--bogus is not allowed: the flags are",
     "--config-dir x": "flag=--config-dir",

@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 LADDER = [
     "student.depth=[3,6,12]",
     "student.width=12",
@@ -16,6 +18,7 @@ LADDER = [
 ]
 
 
+@pytest.mark.slow
 def test_the_shared_teacher_s_exponent_exceeds_the_independent_one_s(tmp_path):
     running = [
         subprocess.Popen(

@@ -30,6 +30,11 @@ with warnings.catch_warnings():
 FOLDER = Path(__file__).parents[1] / "sweeps"
 FILES = sorted(FOLDER.glob("*.yaml"))
 FIGURES = ["fig3b", "fig4", "fig5", "midpoint", "teacher24"]
+JOBS = dict.fromkeys(FIGURES, 2) | {
+    "crossover": 12,
+    "crossover_length": 12,
+    "superposition_sweep": 90,
+}
 PRESETS = groups(VERB)["experiment"]
 each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 
@@ -158,12 +163,16 @@ def test_what_the_agent_makes_of_values(values, taken, agent):
             job(command)
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_every_multirun_preset_composes(name):
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow) if JOBS.get(n, 1) > 50 else n for n in PRESETS],
+)
+def test_every_preset_composes(name):
     command = read_command(VERB, [f"experiment={name}"])
-    assert command.multirun == (name in FIGURES)
-    kinds = [experiment.teacher.kind for experiment in command.jobs]
-    assert kinds == (["shared", "independent"] if name in FIGURES else ["shared"])
+    assert command.multirun == (name in JOBS)
+    assert len(set(command.jobs)) == len(command.jobs) == JOBS.get(name, 1)
+    if name in FIGURES:
+        assert [e.teacher.kind for e in command.jobs] == ["shared", "independent"]
 
 
 def test_the_readme_lists_every_recipe_and_counts_its_runs():
@@ -174,5 +183,5 @@ def test_the_readme_lists_every_recipe_and_counts_its_runs():
     expected = {
         path.name: load_sweep_config(str(path)).get("run_cap") or len(runs(path)) for path in FILES
     }
-    expected |= {f"experiment={name}": 2 for name in FIGURES}
+    expected |= {f"experiment={name}": jobs for name, jobs in JOBS.items()}
     assert counted == expected

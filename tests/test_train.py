@@ -229,7 +229,7 @@ REFUSED = {  # the command's words: what the line must name
     "objective=kl target.temperature=inf": "target.temperature=inf",
     "objective=mse target.temperature=0.1": "target.temperature=0.1",
     "objective.head=frozen": "objective.head=frozen",
-    "teacher=smooth": "independent, shared",
+    "teacher=smooth": "independent, mixed, shared",
     "experiment=fig99": "fig5",
     "train.batch_size=7 parallel.devices=2": "train.batch_size=7",
     "parallel.devices=0": "parallel.devices=0",

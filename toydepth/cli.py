@@ -100,20 +100,17 @@ def read_command(verb: Verb, arguments: Sequence[str]) -> Command:
             words = "one job is shown" if multirun else "several values need -m (multirun)"
             raise SettingError(several[0].key_or_group, overrides.value_of(several[0]), words)
         params = (base.hydra.sweeper.params or {}) if multirun else {}
-        dropped = [f"~hydra.sweeper.params.{key}" for key in params if key in given]
-        swept = [
-            overrides.parse(f"{key}={value}") for key, value in params.items() if key not in given
-        ]
+        swept = {key: overrides.parse(f"{key}={value}") for key, value in params.items()}
         _refuse_nested_sweeps(verb, given)
-        combinations = overrides.expand([*swept, *given.values()]) if multirun else []
-        if len(combinations) > 100:
+        combinations = overrides.expand([*(swept | given).values()]) if multirun else []
+        if len(combinations) > 20:
             say(verb.name, f"checking the settings of {len(combinations)} jobs")
         jobs = [_job(verb, _compose(verb, job)) for job in combinations]
         if not (jobs or flags.hydra_help or flags.shell_completion):  # those are about no job
             jobs = [_job(verb, base)]
     folder, named = _folder(base, multirun, given)
     launcher = base.hydra.runtime.choices.get("launcher") or "local"
-    return Command(jobs, folder, named, multirun, [*texts, *dropped], launcher=launcher)
+    return Command(jobs, folder, named, multirun, texts, launcher=launcher)
 
 
 def launch(verb: Verb, task: Callable[[DictConfig], Any], command: Command) -> None:

@@ -16,7 +16,9 @@ from toydepth.settings import (
     either,
     flag,
     flatten,
+    length,
     number,
+    one_or_several,
     optional,
     read_schema,
     setting,
@@ -28,18 +30,78 @@ from toydepth.settings import (
 
 @dataclass(frozen=True)
 class Teacher:
-    kind: str = setting("shared", choice("shared", "independent"), "how its layers are drawn")
-    depth: int = setting(64, whole(1, 100_000), "its layers")
+    kind: str = setting(
+        "shared",
+        choice("shared", "independent", "mixed", "correlated", "head", "features"),
+        "how its layers are drawn",
+    )
+    depth: int = setting(64, whole(0, 100_000), "its layers; 0 for one that has none")
     seed: int = setting(0, whole(0, 2**31 - 1), "draws its weights; replica r takes seed + r")
+    rho: float | None = setting(
+        None, optional(number(0, 1)), "correlation of any two layers (teacher=mixed only)"
+    )
+    correlation_length: float | str | None = setting(
+        None,
+        optional(length()),
+        "layers over which they forget each other (teacher=correlated only)",
+    )
+    features: int | None = setting(
+        None, optional(whole(2, 1_000_000)), "what may be in an input (teacher=features only)"
+    )
+    skew: float | None = setting(
+        None,
+        optional(number(0, 10)),
+        "feature i is there in proportion to i^-(1 + skew) (teacher=features only)",
+    )
+    active: float | None = setting(
+        None,
+        optional(number(above=0)),
+        "features in an input on average (teacher=features only)",
+    )
+
+    @property
+    def drawn_by(self) -> dict[str, float | str]:
+        """What its kind is drawn by besides depth and seed, name -> value."""
+        return {name: getattr(self, name) for name in DRAWN_BY.get(self.kind, ())}
+
+    @property
+    def name(self) -> str:
+        return teacher_name(self.kind, self.drawn_by)
+
+
+DRAWN_BY = {
+    "mixed": ("rho",),
+    "correlated": ("correlation_length",),
+    "features": ("features", "skew", "active"),
+}
+
+
+def teacher_name(kind: str, drawn_by: Mapping[str, Any]) -> str:
+    """What to call teachers of a kind, as in `mixed (rho = 0.9)`."""
+    own = [f"{name.replace('_', ' ')} = {value}" for name, value in drawn_by.items()]
+    return f"{kind} ({', '.join(own)})" if own else kind
 
 
 @dataclass(frozen=True)
 class Student:
-    block: str = setting("residual", choice("residual", "midpoint"), "one step of its state")
-    depth: tuple[int, ...] = setting(
-        16, several(whole(1, 10_000)), "its blocks; a list makes a ladder"
+    block: str = setting(
+        "residual",
+        choice("residual", "midpoint", "looped", "head", "autoencoder"),
+        "one step of its state, or what a student without layers is",
     )
-    width: int = setting(16, whole(1, 65_536), "of its state and the teacher's")
+    depth: tuple[int, ...] = setting(
+        16, several(whole(0, 10_000)), "its blocks; a list makes a ladder"
+    )
+    width: int | tuple[int, ...] = setting(
+        16,
+        one_or_several(whole(1, 65_536)),
+        "of its state and the teacher's; of an autoencoder, a list makes a ladder",
+    )
+    scale: float | None = setting(
+        None,
+        optional(number(0, 1e6)),
+        "of the weights at the start, times sqrt(width) (without layers only)",
+    )
 
 
 @dataclass(frozen=True)
@@ -91,10 +153,21 @@ class Train:
 
 @dataclass(frozen=True)
 class Optimizer:
-    name: str = setting("adam", choice("adam"), "the update rule")
-    learning_rate: float = setting(8e-3, number(above=0, high=1e30), "peak rate at depth 1")
+    name: str = setting("adam", choice("adam", "sgd"), "the update rule")
+    learning_rate: float | tuple[float, ...] = setting(
+        8e-3,
+        one_or_several(number(above=0, high=1e30)),
+        "peak rate at depth 1 (or width 1); a list trains one each",
+    )
     depth_exponent: float = setting(
-        0.5, number(0, 2), "the peak rate is learning_rate / depth^depth_exponent"
+        0.5,
+        number(0, 2),
+        "peak rate = learning_rate / depth^depth_exponent; width, where there are no layers",
+    )
+    weight_decay: float = setting(
+        0.0,
+        number(),
+        "decoupled decay per unit of rate; below 0 the rows of an autoencoder grow to length 1",
     )
     b1: float = setting(0.95, number(0, 0.999999), "decay of the mean of the gradient")
     b2: float = setting(0.95, number(0, 0.999999), "decay of the mean of its square")
@@ -108,6 +181,15 @@ class Schedule:
         0.0, number(0, 1), "share of the steps after which the rate falls, if later than warmup"
     )
     final: float = setting(1e-3, number(0, 1), "share of the peak rate at the last step")
+    fall: str = setting("linear", choice("linear", "cosine"), "how the rate falls")
+
+
+@dataclass(frozen=True)
+class Hessian:
+    eigenvalues: int = setting(
+        0, whole(0, 100), "largest eigenvalues of the loss's Hessian, taken at each test; 0 is none"
+    )
+    probes: int = setting(16, whole(2, 10_000), "random vectors from which its trace is estimated")
 
 
 @dataclass(frozen=True)
@@ -158,6 +240,7 @@ class Experiment:
     train: Train = Train()
     optimizer: Optimizer = Optimizer()
     schedule: Schedule = Schedule()
+    hessian: Hessian = Hessian()
     engine: Engine = Engine()
     parallel: Parallel = Parallel()
     tracker: Tracker = Tracker()
@@ -167,12 +250,28 @@ class Experiment:
         False, either(flag(), text()), "go on with the last such run, or with the folder named"
     )
 
+    @property
+    def axis(self) -> str:
+        """What the size of a rung is called."""
+        return "width" if self.student.block in LAYERLESS else "depth"
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes of the rungs, in the order given."""
+        size = self.student.width if self.axis == "width" else self.student.depth
+        return size if isinstance(size, tuple) else (size,)
+
+
+# Students without layers, the teacher that each learns, and the objective that it can have.
+LAYERLESS = {"head": ("head", "kl"), "autoencoder": ("features", "mse")}
+
 
 # Settings that may differ between a checkpoint and the command that goes on from it.
 FREE_ON_RESUME = (
     "resume",
     "engine.checkpoint_seconds",
     "engine.target_cache_gb",
+    "hessian",
     "parallel",
     "tracker",
 )
@@ -191,6 +290,17 @@ def experiment(cfg: Mapping[str, Any]) -> Experiment:
 
 def _check_together(e: Experiment) -> None:
     """The bounds that join several settings."""
+    for kind, names in DRAWN_BY.items():
+        for name in names:
+            value = getattr(e.teacher, name)
+            if (value is not None) != (e.teacher.kind == kind):
+                words = "needs one" if e.teacher.kind == kind else f"has none; teacher={kind} has"
+                raise SettingError(f"teacher.{name}", value, f"teacher={e.teacher.kind} {words}")
+    _check_layers(e)
+    least = _least_parameters(e)
+    if e.hessian.eigenvalues >= least:
+        words = f"the smallest student has {least} parameters: fewer than that"
+        raise SettingError("hessian.eigenvalues", e.hessian.eigenvalues, words)
     is_kl = e.objective.kind == "kl"
     if is_kl and (e.objective.head is None or e.objective.vocabulary is None):
         missing = "head" if e.objective.head is None else "vocabulary"
@@ -245,6 +355,66 @@ def _check_processes(p: Parallel) -> None:
     if together and p.devices is not None and p.devices % p.processes:
         words = f"parallel.processes={p.processes} needs a multiple of {p.processes}"
         raise SettingError("parallel.devices", p.devices, words)
+
+
+def _check_layers(e: Experiment) -> None:
+    """A teacher and a student have layers both, or neither, and what goes with that."""
+    block, kind = e.student.block, e.teacher.kind
+    without = block in LAYERLESS
+    learned, objective = LAYERLESS.get(block, (kind, None))
+    if kind != learned or (not without and kind in dict(LAYERLESS.values())):
+        pairs = ", ".join(f"student={b} learns teacher={t}" for b, (t, _) in LAYERLESS.items())
+        raise SettingError("student.block", block, f"the teacher is {kind}; {pairs}")
+    for name, depths in (("teacher", (e.teacher.depth,)), ("student", e.student.depth)):
+        if without is not (depths == (0,)) or (not without and 0 in depths):
+            words = f"student={block} has {'none: 0' if without else 'layers: 1 or more'}"
+            raise SettingError(f"{name}.depth", _plain(depths), words)
+    widths = e.student.width if isinstance(e.student.width, tuple) else (e.student.width,)
+    if isinstance(e.student.width, tuple) and block != "autoencoder":
+        words = f"student={block} has one width; a list is for student=autoencoder"
+        raise SettingError("student.width", list(widths), words)
+    if (e.student.scale is None) is without:
+        words = f"student={block} {'needs one' if without else 'has none'}"
+        raise SettingError("student.scale", e.student.scale, words)
+    if e.optimizer.weight_decay < 0 and block != "autoencoder":
+        words = "only the rows of student=autoencoder grow; it must be at least 0"
+        raise SettingError("optimizer.weight_decay", e.optimizer.weight_decay, words)
+    if not without:
+        return
+    if e.objective.kind != objective:
+        words = f"student={block} has no state to match and learns by objective={objective}"
+        if objective == "mse":
+            words = f"student={block} has no head and learns by objective={objective}"
+        raise SettingError("objective.kind", e.objective.kind, words)
+    if e.objective.head == "frozen":
+        raise SettingError("objective.head", "frozen", "student=head has nothing else to learn")
+    for name, needed in (("method", "scratch"), ("precision", "float32")):
+        if getattr(e.train, name) != needed:
+            words = f"student={block} has no layers: {needed}"
+            raise SettingError(f"train.{name}", getattr(e.train, name), words)
+    if kind == "features":
+        if max(widths) >= e.teacher.features:
+            words = f"every width must be below teacher.features={e.teacher.features}"
+            raise SettingError("student.width", _plain(widths), words)
+        most = sum(i ** -(1 + e.teacher.skew) for i in range(1, e.teacher.features + 1))
+        if e.teacher.active > most:
+            words = f"with these features and skew at most {most:.6g}, where the first is certain"
+            raise SettingError("teacher.active", e.teacher.active, words)
+
+
+def _least_parameters(e: Experiment) -> int:
+    """Of the smallest student; the head of one that has layers is not counted."""
+    width = min(e.student.width) if isinstance(e.student.width, tuple) else e.student.width
+    if e.student.block == "head":
+        return width * e.objective.vocabulary
+    if e.student.block == "autoencoder":
+        return (width + 1) * e.teacher.features
+    return 8 * width**2 + 4 * width
+
+
+def _plain(values: tuple) -> Any:
+    """A tuple as it was given: one value by itself."""
+    return values[0] if len(values) == 1 else list(values)
 
 
 def row_shards(devices: int, replicas: int) -> int:

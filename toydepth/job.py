@@ -124,10 +124,10 @@ def job_label(hydra: DictConfig) -> str | None:
 def prepare(e: Experiment) -> Any:
     """A job on its devices, for all the processes that train it."""
     from toydepth.engine import prepare_devices, prepare_job
-    from toydepth.toy import depth_problem
+    from toydepth.toy import problem_of
 
     prepare_devices(e.parallel.devices, place(e.parallel))
-    return prepare_job(e, depth_problem(e), grid(e))
+    return prepare_job(e, problem_of(e), grid(e))
 
 
 def run(
@@ -171,6 +171,7 @@ def run(
                 config=cfg,
                 resumed=known,
                 replicas=e.replicas,
+                axis=e.axis,
             )
 
             def record(line: dict[str, Any]) -> None:
@@ -187,7 +188,7 @@ def run(
                     at,
                     record=record,
                     show=show,
-                    keep=partial(save_rung, folder),
+                    keep=partial(save_rung, folder, e.axis),
                     rungs=rungs,
                     stop=stopping.asked,
                 )

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toydepth.regimes import Regime, fit_points
+from toydepth.regimes import Regime, fit_points, size_of
 
 TIMES = 20
 
@@ -19,15 +19,20 @@ class Measured(NamedTuple):
     stderr: list[float]
 
 
+def cell_of(line: dict[str, Any]) -> tuple:
+    """Which student a line of a history is about."""
+    return size_of(line), line["replica"], line["temperature"], line.get("peak_rate")
+
+
 def measured_in(history: Sequence[dict[str, Any]]) -> Mapping[tuple, Measured]:
-    """(depth, replica, temperature) -> the tests in a run's history.
+    """(size, replica, temperature, rate if several) -> the tests in a run's history.
 
     Raises KeyError or TypeError for a line that is not one of toydepth's.
     """
     found = defaultdict(lambda: Measured([], [], []))
     for line in history:
         if line["kind"] == "test" and (line["loss"] or 0) > 0:
-            tests = found[line["depth"], line["replica"], line["temperature"]]
+            tests = found[cell_of(line)]
             for values, name in zip(tests, ("step", "loss", "loss_stderr"), strict=True):
                 values.append(line[name])
     return found
@@ -51,7 +56,7 @@ def alpha_over_training(
     continuation) and alpha's `value`, `stderr`, `low`, `high`.
     """
     points = [point for point in regime.usable() if point["steps"]]
-    place = [(p["run"], (p["depth"], p["replica"], regime.facts["T"])) for p in points]
+    place = [(p["run"], cell_of(p | {"temperature": regime.facts["T"]})) for p in points]
     curves = [measured(run).get(key) for run, key in place]
     if not points or not all(curves):
         return []

@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from toydepth import config
+from toydepth.config import DRAWN_BY, LAYERLESS, teacher_name
 from toydepth.scaling import Estimate, PowerLaw, fit_power_law, local_alpha
 
-# Settings that may differ within a regime: what a ladder runs over, and the seeds.
-POOLED = {"student.depth", "teacher.seed", "seed", "replicas", "target.temperature"}
+# Settings that may differ within a regime, beside the size that a ladder runs over.
+POOLED = {"teacher.seed", "seed", "replicas", "target.temperature"}
+RATE = "optimizer.learning_rate"
 STEPS = "train.steps"
 AVERAGING, DISCRETISATION = 1, 3
+SUPERPOSITION = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Run:
 
 @dataclasses.dataclass(frozen=True)
 class Regime:
-    """Rungs that differ by depth and replica only.
+    """Rungs that differ by size and replica only.
 
     `facts` are the settings they share (dotted name -> value) with the
     temperature. `points` has one dict per rung, as report.json shows them.
@@ -62,8 +65,11 @@ def pool_runs(runs: Sequence[Run]) -> tuple[list[Regime], list[str]]:
         seed, first = run.result["settings"].get("seed", 0), run.result["teacher"]["seed"]
         for rung in run.result["rungs"]:
             shared = facts | {"T": rung["temperature"]}
-            point = {
-                "depth": rung["depth"],
+            if rung.get("peak_rate") is not None:
+                shared |= {RATE: rung["peak_rate"]}
+            point = (rung.get("observed") or {}) | {
+                "depth": rung.get("depth", 0),
+                **{name: rung[name] for name in ("width", "peak_rate") if name in rung},
                 "replica": rung["replica"],
                 "teacher_seed": first + rung["replica"],
                 "seed": seed,
@@ -74,7 +80,7 @@ def pool_runs(runs: Sequence[Run]) -> tuple[list[Regime], list[str]]:
             }
             found[json.dumps(shared, sort_keys=True)].append((steps, point))
         for rung in run.result.get("ramp_diverged", []):
-            point = {"depth": rung["depth"], "teacher_seed": first + rung["replica"], "seed": seed}
+            point = rung | {"teacher_seed": first + rung["replica"], "seed": seed}
             heat = "" if rung["temperature"] is None else f" at T = {rung['temperature']}"
             notes.append(
                 f"{run.name}: on the way to the rung, {_named(point)}{heat} diverged at step "
@@ -110,12 +116,22 @@ def pool_runs(runs: Sequence[Run]) -> tuple[list[Regime], list[str]]:
     return regimes, notes
 
 
+def axis_of(point: dict[str, Any]) -> str:
+    """What the size of a rung is called, in a result, a report or a history."""
+    return "width" if "width" in point else "depth"
+
+
+def size_of(point: dict[str, Any]) -> int:
+    return point[axis_of(point)]
+
+
 def _named(point: dict[str, Any]) -> str:
-    return f"depth {point['depth']}, teacher seed {point['teacher_seed']}, seed {point['seed']}"
+    size = f"{axis_of(point)} {size_of(point)}"
+    return f"{size}, teacher seed {point['teacher_seed']}, seed {point['seed']}"
 
 
 def _place(point: dict[str, Any]) -> tuple[int, int, int]:
-    return point["depth"], *_replica(point)
+    return size_of(point), *_replica(point)
 
 
 def _replica(point: dict[str, Any]) -> tuple[int, int]:
@@ -126,13 +142,27 @@ def _replica(point: dict[str, Any]) -> tuple[int, int]:
 def _facts(result: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     """(what makes the regime, training steps)."""
     settings = settings_of(result)
-    settings["teacher.kind"] = result["teacher"]["kind"]
+    own = ("kind", *DRAWN_BY.get(result["teacher"]["kind"], ()))
+    settings |= {f"teacher.{name}": result["teacher"][name] for name in own}
     # Named twice, by the configuration and by the result; one name is enough.
     for name, long in (("objective", "objective.kind"), ("head", "objective.head")):
         settings.pop(long, None)
         settings[name] = result[name]
     steps = settings.pop(STEPS, None)
-    return {name: value for name, value in settings.items() if name not in POOLED}, steps
+    settings["axis"] = result.get("axis", "depth")
+    pooled = POOLED | {f"student.{settings['axis']}"}
+    return {name: value for name, value in settings.items() if name not in pooled}, steps
+
+
+def drawn_by(facts: dict[str, Any]) -> dict[str, Any]:
+    """What a regime's teachers are drawn by besides depth, width and seed."""
+    names = DRAWN_BY.get(facts["teacher.kind"], ())
+    return {name: facts.get(f"teacher.{name}") for name in names}
+
+
+def teacher_of(facts: dict[str, Any]) -> str:
+    """What a regime's teachers are called."""
+    return teacher_name(facts["teacher.kind"], drawn_by(facts))
 
 
 def settings_of(result: dict[str, Any]) -> dict[str, Any]:
@@ -151,7 +181,19 @@ def _defaults() -> dict[str, Any]:
 
 
 def label_regimes(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
-    """(label, regime) in order: the teacher's kind, and the settings by which regimes differ."""
+    """(label, regime) in order: the teacher's name, and the settings by which regimes differ.
+
+    Students without layers are compared with those of their own kind: they have little in common
+    with others.
+    """
+    toys = defaultdict(list)
+    for regime in regimes:
+        block = regime.facts.get("student.block")
+        toys[block if block in LAYERLESS else ""].append(regime)
+    return [labelled for _, own in sorted(toys.items()) for labelled in _label(own)]
+
+
+def _label(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
 
     def shown(regime: Regime, name: str) -> str:
         value = regime.facts.get(name)
@@ -160,9 +202,12 @@ def label_regimes(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
     names = sorted(
         {name for regime in regimes for name in regime.facts}, key=lambda name: (name != "T", name)
     )
-    silent = {"teacher.kind"}
+    named = {f"teacher.{name}" for names in DRAWN_BY.values() for name in names}
+    silent = {"teacher.kind", "axis"} | named
     if all(
-        regime.facts["teacher.width"] == regime.facts.get("student.width") for regime in regimes
+        regime.facts["teacher.width"]
+        in (regime.facts.get("student.width"), regime.facts.get("teacher.features"))
+        for regime in regimes
     ):
         silent.add("teacher.width")
     differing = [
@@ -173,7 +218,8 @@ def label_regimes(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
     ]
 
     def order(regime: Regime):
-        values = (regime.facts.get(name) for name in differing)
+        values = [*drawn_by(regime.facts).values()]
+        values += [regime.facts.get(name) for name in differing]
         kind = regime.facts["teacher.kind"]
         return (
             kind != "shared",
@@ -188,7 +234,7 @@ def label_regimes(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
             for name in differing
             if (name, regime.facts.get(name)) != ("T", None)
         ]
-        labelled.append((", ".join([regime.facts["teacher.kind"], *parts]), regime))
+        labelled.append((", ".join([teacher_of(regime.facts), *parts]), regime))
     return labelled
 
 
@@ -210,7 +256,7 @@ def columns(points: Iterable[dict[str, Any]]) -> Columns:
     points = list(points)
     stderr = [point["loss_stderr"] or 0 for point in points]
     return Columns(
-        [point["depth"] for point in points],
+        [size_of(point) for point in points],
         [point["loss"] for point in points],
         stderr if all(error > 0 for error in stderr) else None,
         [_replica(point) for point in points],
@@ -220,11 +266,12 @@ def columns(points: Iterable[dict[str, Any]]) -> Columns:
 def fit_points(
     points: Sequence[dict[str, Any]], floor: bool = False
 ) -> tuple[PowerLaw | None, str | None]:
-    """(power law, why it or its interval is missing); None with fewer than three depths."""
+    """(power law, why it or its interval is missing); None with fewer than three sizes."""
     data = columns(points)
-    depths = len(set(data.sizes))
-    if depths < 3:
-        found = {0: "no rung has a loss", 1: "one depth"}.get(depths, "two depths")
+    sizes = len(set(data.sizes))
+    if sizes < 3:
+        axis = axis_of(points[0]) if points else ""
+        found = {0: "no rung has a loss", 1: f"one {axis}"}.get(sizes, f"two {axis}s")
         return None, f"{found}: an exponent needs three"
     try:
         law = fit_power_law(data.sizes, data.losses, data.stderr, data.groups, floor=floor)
@@ -239,20 +286,24 @@ def describe(label: str, regime: Regime) -> tuple[dict[str, Any], PowerLaw | Non
     law, reason = fit_points(usable)
     converged_law, _ = fit_points([point for point in usable if point["converged"] is True])
     data = columns(usable)
-    depths = sorted(set(data.sizes))
-    at_depth = [[point for point in usable if point["depth"] == depth] for depth in depths]
+    sizes = sorted(set(data.sizes))
+    at_size = [[point for point in usable if size_of(point) == size] for size in sizes]
     losses = [
-        float(np.exp(np.mean(np.log([point["loss"] for point in points])))) for points in at_depth
+        float(np.exp(np.mean(np.log([point["loss"] for point in points])))) for points in at_size
     ]
     not_converged = [
-        depth
-        for depth, points in zip(depths, at_depth, strict=True)
+        size
+        for size, points in zip(sizes, at_size, strict=True)
         if any(p["converged"] is False for p in points)
     ]
     floor = _floor(usable)
     facts = regime.facts
+    axis = facts.get("axis", "depth")
     entry = {
-        "teacher": {name: facts[f"teacher.{name}"] for name in ("kind", "depth", "width")},
+        "axis": axis,
+        "sizes": sizes,
+        "teacher": {name: facts[f"teacher.{name}"] for name in ("kind", "depth", "width")}
+        | drawn_by(facts),
         "student": {
             name.removeprefix("student."): facts[name]
             for name in sorted(facts)
@@ -261,6 +312,7 @@ def describe(label: str, regime: Regime) -> tuple[dict[str, Any], PowerLaw | Non
         "objective": facts["objective"],
         "head": facts["head"],
         "temperature": facts["T"],
+        "learning_rate": facts.get(RATE),
         "label": label,
         "alpha": dataclasses.asdict(law.alpha) if law else None,
         "alpha_reason": reason,
@@ -269,20 +321,17 @@ def describe(label: str, regime: Regime) -> tuple[dict[str, Any], PowerLaw | Non
             dataclasses.asdict(pair)
             for pair in (local_alpha(*dataclasses.astuple(data)) if usable else [])
         ],
-        "depths": depths,
+        "depths": sizes if axis == "depth" else [],
         "losses": losses,
         "loss_stderr": [
             _mean_stderr(loss, points, data.stderr is not None)
-            for loss, points in zip(losses, at_depth, strict=True)
+            for loss, points in zip(losses, at_size, strict=True)
         ],
         "replicas": len({_replica(point) for point in regime.points}),
         "points": regime.points,
         "not_converged": not_converged,
         "diverged": [
-            {
-                name: point[name]
-                for name in ("depth", "teacher_seed", "seed", "diverged_step", "run")
-            }
+            {name: point[name] for name in (axis, "teacher_seed", "seed", "diverged_step", "run")}
             for point in regime.points
             if point["status"] == "diverged"
         ],
@@ -290,13 +339,14 @@ def describe(label: str, regime: Regime) -> tuple[dict[str, Any], PowerLaw | Non
         "verdict": verdict(
             law.alpha if law else None,
             reason,
-            depths,
+            sizes,
             not_converged,
+            axis=axis,
             measured=all(point["converged"] is not None for point in usable),
             floor=bool(floor and floor["supported"]),
         ),
     }
-    return entry, law, _notes(label, regime, at_depth, data)
+    return entry, law, _notes(label, regime, at_size, data)
 
 
 def _mean_stderr(loss: float, points: Sequence[dict[str, Any]], given: bool) -> float | None:
@@ -322,7 +372,7 @@ def _floor(points: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def _notes(
-    label: str, regime: Regime, at_depth: list[list[dict[str, Any]]], data: Columns
+    label: str, regime: Regime, at_size: list[list[dict[str, Any]]], data: Columns
 ) -> list[str]:
     notes = []
     for point in regime.points:
@@ -339,11 +389,11 @@ def _notes(
             f"the loss at {_named(worst)} is {worst['loss_as_trained'] / worst['loss']:.2f} times "
             "as large, and longer training in float32 may lower it further"
         )
-    if data.stderr is None and any(point["loss_stderr"] for points in at_depth for point in points):
+    if data.stderr is None and any(point["loss_stderr"] for points in at_size for point in points):
         notes.append(f"{label}: not every loss has a standard error, so all weigh the same")
-    if len({frozenset(map(_replica, points)) for points in at_depth}) > 1:
+    if len({frozenset(map(_replica, points)) for points in at_size}) > 1:
         notes.append(
-            f"{label}: the depths have different replicas; "
+            f"{label}: the {axis_of(at_size[0][0])}s have different replicas; "
             "alpha compares within a replica, the mean losses do not"
         )
     return notes
@@ -352,30 +402,31 @@ def _notes(
 def verdict(
     alpha: Estimate | None,
     reason: str | None,
-    depths: Sequence[int],
+    sizes: Sequence[int],
     not_converged: Sequence[int],
     measured: bool,
     floor: bool,
+    axis: str = "depth",
 ) -> str:
-    """What the 95 % interval says of averaging (1) and discretisation (3), and its doubts."""
+    """What the 95 % interval says of the exponents that theory has, and its doubts."""
     if alpha is None:
-        words = "too few depths for an interval" if len(depths) < 3 else f"no exponent: {reason}"
+        words = f"too few {axis}s for an interval" if len(sizes) < 3 else f"no exponent: {reason}"
     elif alpha.low is None:
         words = f"no interval: {reason}"
     else:
-        words = _against(alpha.low, alpha.high)
+        words = AGAINST[axis](alpha.low, alpha.high)
     if not_converged and alpha is not None:
-        where = "not converged at depth " + ", ".join(map(str, not_converged))
-        deepest = list(depths[-len(not_converged) :]) == list(not_converged)
-        if len(not_converged) == len(depths):
-            where += " (every depth): alpha is not to be trusted"
-        elif deepest:  # their losses will still fall, and the line with them
+        where = f"not converged at {axis} " + ", ".join(map(str, not_converged))
+        largest = list(sizes[-len(not_converged) :]) == list(not_converged)
+        if len(not_converged) == len(sizes):
+            where += f" (every {axis}): alpha is not to be trusted"
+        elif largest:  # their losses will still fall, and the line with them
             where += ": alpha is a lower bound"
         else:
             where += ": alpha may be too high or too low"
         words = f"{where}; as measured, {words}"
     elif not_converged:
-        words += "; not converged at depth " + ", ".join(map(str, not_converged))
+        words += f"; not converged at {axis} " + ", ".join(map(str, not_converged))
     if floor:
         words += "; the data support a floor, so a pure power law understates alpha"
     if not measured:
@@ -383,7 +434,8 @@ def verdict(
     return words
 
 
-def _against(low: float, high: float) -> str:
+def _depth_against(low: float, high: float) -> str:
+    """Of averaging (1) and discretisation (3)."""
     averaging, discretisation = low <= AVERAGING <= high, low <= DISCRETISATION <= high
     if averaging and (discretisation or low <= 0):
         return "interval too wide to tell"
@@ -400,3 +452,17 @@ def _against(low: float, high: float) -> str:
     if high < 0:
         return "the loss rises with depth: excludes 1 and 3"
     return "below both: excludes 1 and 3"
+
+
+def _width_against(low: float, high: float) -> str:
+    """Of superposition (1)."""
+    if low <= SUPERPOSITION <= high:
+        return (
+            "interval too wide to tell" if low <= 0 else "consistent with strong superposition (1)"
+        )
+    if high < 0:
+        return "the loss rises with width: excludes 1"
+    return f"{'above' if low > SUPERPOSITION else 'below'} strong superposition: excludes 1"
+
+
+AGAINST = {"depth": _depth_against, "width": _width_against}

@@ -17,14 +17,26 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from toydepth import along_report, features_report
+from toydepth.along_training import along_training, trained_in
 from toydepth.cli import say
+from toydepth.crossover import crossovers
 from toydepth.over_time import alpha_over_training, measured_in
-from toydepth.regimes import Run, columns, describe, label_regimes, pool_runs
+from toydepth.regimes import (
+    Run,
+    axis_of,
+    columns,
+    describe,
+    label_regimes,
+    pool_runs,
+    size_of,
+)
 from toydepth.results import ResultError, find_runs, read_result
 from toydepth.run_arguments import read_run_arguments
 from toydepth.settings import SettingError, fold, printable, reason
 from toydepth.tracking import Printed, read_history, write_json, write_whole
 
+REFERENCES = {"depth": (1, 3), "width": (1,)}  # exponents that theory has
 DRAWN = 12  # regimes in one figure; more cannot be told apart
 
 
@@ -63,27 +75,40 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
             runs.append(Run(os.path.relpath(path.parent, output), result, path.stat().st_mtime_ns))
     regimes, notes = pool_runs(runs)
     entries, laws, curves, courses = [], [], [], []
-    measured = cache(lambda run: measured_in(read_history(os.path.normpath(output / run))))
-    for label, regime in label_regimes(regimes):
+    timed = []
+    history = cache(lambda run: read_history(os.path.normpath(output / run)))
+    measured = cache(lambda run: measured_in(history(run)))
+    trained = cache(lambda run: trained_in(history(run)))
+    labelled = label_regimes(regimes)
+    for label, regime in labelled:
         entry, law, more = describe(label, regime)
         try:
             entry["alpha_over_training"] = alpha_over_training(regime, measured)
+            found = along_training(regime, trained)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            entry["alpha_over_training"] = []
+            entry["alpha_over_training"], found = [], None
             notes.append(f"{label}: alpha along training is left out: {error!r}")
+        told = features_report.features(regime)
+        if told:
+            entry["features"] = told
+        if found:
+            entry["along_training"] = found[0]
+            timed.append((entry, found[1]))
         entries.append(entry)
         laws.append(law)
         notes += more
-        if entry["depths"]:
-            curves.append((label, regime.usable(), law))
+        if entry["sizes"] and not found:
+            curves.append((label, regime.usable(), law, entry["axis"]))
             courses.append((label, entry["alpha_over_training"]))
     if len(curves) > DRAWN:
         notes.append(f"the figures show the first {DRAWN} of {len(curves)} regimes")
-    drawings = _draw(curves[:DRAWN], courses[:DRAWN])
+    crossed = crossovers(labelled, entries)
+    drawings = _draw(curves[:DRAWN], courses[:DRAWN], crossed) | along_report.draw(timed)
 
     report = {
         "schema": 1,
         "regimes": entries,
+        "crossovers": crossed,
         "unfinished": [
             {"folder": os.path.relpath(folder, output), "reason": why}
             for folder, why in sorted(jobs.items())
@@ -91,8 +116,7 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
         "notes": notes,
         "figures": {name: f"figures/{name}.png" for name in drawings},
     }
-    still = drawings.get("loss_against_depth")
-    html = _page(report, laws, runs, output, folders, still)
+    html = _page(report, laws, runs, output, folders, drawings)
     report["page"] = "report.html" if html else None
     (output / "figures" if drawings else output).mkdir(parents=True, exist_ok=True)
     for name, png in drawings.items():
@@ -104,20 +128,22 @@ def build_report(folders: Sequence[Path], output: Path | None = None) -> dict[st
 
 
 def _page(
-    report: dict, laws: list, runs: list, output: Path, folders: list, still: bytes | None
+    report: dict, laws: list, runs: list, output: Path, folders: list, drawings: dict[str, bytes]
 ) -> bytes | None:
     """report.html; where it cannot be made, None and a note: the numbers must not wait for it."""
     try:
         from toydepth.page import gather, page  # Jinja2 and Plotly are slow to import
 
-        html = page(report, laws, gather(report, runs, output, folders), still)
+        still = next((d for name, d in drawings.items() if name.startswith("loss_against")), None)
+        along = {name: drawings[name] for name in along_report.DRAWINGS if name in drawings}
+        html = page(report, laws, gather(report, runs, output, folders), still, along)
         return html.encode(errors="backslashreplace")  # a folder's name may be no text
     except Exception as error:  # it may quote the whole page
         report["notes"].append(f"report.html is left out: {reason(error)[:200]}")
         return None
 
 
-def _draw(curves: list, courses: list) -> dict[str, bytes]:
+def _draw(curves: list, courses: list, crossed: list[dict[str, Any]]) -> dict[str, bytes]:
     """The figures as PNG, by name; without those that have nothing to show."""
     if not curves:
         return {}
@@ -130,18 +156,22 @@ def _draw(curves: list, courses: list) -> dict[str, bytes]:
         png,
     )
 
-    drawn = []
-    for label, points, law in curves:
+    drawn: dict[str, list[Curve]] = {}
+    for label, points, law, axis in curves:
         data = columns(points)
         converged = [point["converged"] is not False for point in points]
-        drawn.append(
+        drawn.setdefault(axis, []).append(
             Curve(label, data.sizes, data.losses, data.stderr, data.groups, converged, law)
         )
-    figures = {"loss_against_depth": loss_against_size(drawn)}
-    try:
-        figures["local_alpha"] = local_exponents(drawn)
-    except ValueError:  # one depth everywhere
-        pass
+    figures = {}
+    for axis, own in drawn.items():
+        look = {"xlabel": axis, "references": REFERENCES[axis]}
+        figures[f"loss_against_{axis}"] = loss_against_size(own, **look)
+        try:
+            name = "local_alpha" if axis == "depth" else f"local_alpha_{axis}"
+            figures[name] = local_exponents(own, **look)
+        except ValueError:  # one size everywhere
+            pass
     timed = [(label, found) for label, found in courses if len(found) > 1]
     if timed:
         same = all(entry["steps"] for _, found in timed for entry in found)
@@ -153,7 +183,31 @@ def _draw(curves: list, courses: list) -> dict[str, bytes]:
             if same
             else "share of each rung's training, from the rung below on",
         )
+    for series in crossed:
+        name = f"alpha_over_{series['axis']}"
+        others = sum(drawn.startswith(name) for drawn in figures)
+        figures[f"{name}_{others + 1}" if others else name] = _crossing(series)
     return {name: png(figure) for name, figure in figures.items()}
+
+
+def _crossing(series: dict[str, Any]):
+    """Alpha over rho or the correlation length."""
+    from toydepth.figures import Crossing, exponent_over_correlation
+    from toydepth.scaling import Estimate, LocalAlpha
+
+    name, unit = {"rho": ("rho", ""), "correlation_length": ("correlation length", " in layers")}[
+        series["axis"]
+    ]
+    crossings = [
+        Crossing(float(value), alpha and Estimate(**alpha), [LocalAlpha(**p) for p in pairs])
+        for value, alpha, pairs in zip(
+            series["values"], series["alpha"], series["local_alpha"], strict=True
+        )
+    ]
+    label = f", {series['label']}" if series["label"] else ""
+    return exponent_over_correlation(
+        crossings, name=name, xlabel=f"{name} of the teacher's layers{unit}{label}"
+    )
 
 
 def print_report(report: dict[str, Any]) -> None:
@@ -162,7 +216,9 @@ def print_report(report: dict[str, Any]) -> None:
     Takes what `build_report` returns. Plain ASCII where there is no terminal.
     """
     printed = Printed()
-    headings = ("regime", "alpha", "95 % interval", "converged only", "loss by depth", "replicas")
+    headings = ("regime", "alpha", "95 % interval", "converged only", "loss by size", "replicas")
+    ladders = [regime for regime in report["regimes"] if "along_training" not in regime]
+    timed = [regime for regime in report["regimes"] if "along_training" in regime]
     rows = [
         (
             printable(regime["label"]),
@@ -174,40 +230,46 @@ def print_report(report: dict[str, Any]) -> None:
             _losses(regime),
             str(regime["replicas"]),
         )
-        for regime in report["regimes"]
+        for regime in ladders
     ]
     if rows:
         printed.table("Exponents", headings, rows)
-    else:
+    if timed:
+        rows = [along_report.row(regime) for regime in timed]
+        printed.table("Exponents along training", along_report.HEADINGS, rows)
+    rows = [features_report.row(regime) for regime in ladders if "features" in regime]
+    if rows:
+        printed.table("Features", features_report.HEADINGS, rows)
+    if not report["regimes"]:
         printed.line("no run has finished")
 
-    lines = [f"{regime['label']}: {regime['verdict']}" for regime in report["regimes"]]
+    lines = [f"{regime['label']}: {regime['verdict']}" for regime in ladders]
+    lines += [f"over {s['axis']}: {s['sentence']}" for s in report["crossovers"]]
     for regime in report["regimes"]:
         for rung in regime["diverged"]:
             step = "" if rung["diverged_step"] is None else f" at step {rung['diverged_step']}"
             lines.append(
-                f"diverged, left out: {regime['label']}, depth {rung['depth']}, "
+                f"diverged, left out: {regime['label']}, {axis_of(rung)} {size_of(rung)}, "
                 f"teacher seed {rung['teacher_seed']}, seed {rung['seed']}{step} ({rung['run']})"
             )
     lines += [f"unfinished: {job['folder']}: {fold(job['reason'])}" for job in report["unfinished"]]
     lines += [f"note: {note}" for note in report["notes"]]
     if report["page"]:
         lines.append(f"page: {Path(report['folder'], report['page'])}")
-    lines.append(
-        str(Path(report["folder"], report["figures"].get("loss_against_depth", "report.json")))
-    )
+    figure = next((f for name, f in report["figures"].items() if name.startswith("loss_")), None)
+    lines.append(str(Path(report["folder"], figure or "report.json")))
     for line in lines:
         printed.line(line)
 
 
 def _losses(regime: dict[str, Any]) -> str:
-    """A line for each depth: its loss and standard error."""
+    """A line for each size: its loss and standard error."""
     lines = []
-    for depth, loss, stderr in zip(
-        regime["depths"], regime["losses"], regime["loss_stderr"], strict=True
+    for size, loss, stderr in zip(
+        regime["sizes"], regime["losses"], regime["loss_stderr"], strict=True
     ):
         error = "" if stderr is None else f" +- {stderr:.0e}"
-        lines.append(f"{depth:>3}  {loss:.2e}{error}")
+        lines.append(f"{size:>3}  {loss:.2e}{error}")
     return "\n".join(lines) or "-"
 
 

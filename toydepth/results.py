@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from toydepth.config import DRAWN_BY
+
 SKIPPED = ("checkpoints", "wandb")
 
 
@@ -93,8 +95,12 @@ def _check(result: dict[str, Any]) -> None:
     teacher = partial(_need, "teacher.", result["teacher"])
     teacher("kind", lambda value: isinstance(value, str), "a word")
     teacher("seed", _whole(0), "a whole number, 0 or more")
-    for name in ("depth", "width"):
-        teacher(name, _whole(1), "a whole number, 1 or more")
+    teacher("depth", _whole(0), "a whole number, 0 or more")
+    teacher("width", _whole(1), "a whole number, 1 or more")
+    for name in DRAWN_BY.get(result["teacher"]["kind"], ()):
+        teacher(name, lambda value: _finite(value) or value == "inf", "a number or inf")
+    axis = {"axis": "depth"} | result  # a run of before there were others has depths
+    _need("", axis, "axis", _one_of("depth", "width"), "depth or width")
     need("student", lambda value: isinstance(value, dict), "an object")
     need("objective", lambda value: isinstance(value, str), "a word")
     need("head", lambda value: value is None or isinstance(value, str), "a word or null")
@@ -103,8 +109,11 @@ def _check(result: dict[str, Any]) -> None:
     _need("settings.", settings, "seed", _whole(0), "a whole number, 0 or more")
     need("rungs", lambda value: isinstance(value, list), "a list")
     for index, rung in enumerate(result["rungs"]):
-        field = _check_rung(f"rungs[{index}]", rung)
+        field = _check_rung(f"rungs[{index}]", rung, axis["axis"])
         field("status", _one_of("completed", "diverged"), "completed or diverged")
+        named = partial(_need, f"rungs[{index}].", {"observed": None, "peak_rate": None} | rung)
+        named("observed", _numbers, "an object of finite numbers, or null")
+        named("peak_rate", lambda value: value is None or _finite(value), "a number or null")
         field(
             "converged",
             lambda value: value is None or isinstance(value, bool),
@@ -115,16 +124,18 @@ def _check(result: dict[str, Any]) -> None:
     ramp = {"ramp_diverged": []} | result
     _need("", ramp, "ramp_diverged", lambda value: isinstance(value, list), "a list")
     for index, rung in enumerate(ramp["ramp_diverged"]):
-        field = _check_rung(f"ramp_diverged[{index}]", rung)
+        field = _check_rung(f"ramp_diverged[{index}]", rung, axis["axis"])
         field("diverged_step", _whole(0), "a whole number, 0 or more")
 
 
-def _check_rung(name: str, rung: Any) -> Callable[[str, Callable[[Any], bool], str], None]:
+def _check_rung(
+    name: str, rung: Any, axis: str
+) -> Callable[[str, Callable[[Any], bool], str], None]:
     """Checks what names a rung; the returned function checks another of its fields."""
     if not isinstance(rung, dict):
         raise _Wrong(f"{name} is {str(rung)[:60]}, not an object")
     field = partial(_need, f"{name}.", rung)
-    field("depth", _whole(1), "a whole number, 1 or more")
+    field(axis, _whole(1), "a whole number, 1 or more")
     field("replica", _whole(0), "a whole number, 0 or more")
     field("temperature", lambda value: value is None or _finite(value), "a finite number or null")
     return field
@@ -145,6 +156,10 @@ def _one_of(*words: str):
 
 def _whole(least: int):
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _numbers(value: Any) -> bool:
+    return value is None or (isinstance(value, dict) and all(map(_finite, value.values())))
 
 
 def _finite(value: Any) -> bool:

@@ -11,17 +11,17 @@ from flax import nnx
 from toydepth.tracking import write_whole
 
 
-def rung_file(folder: Path, depth: int) -> Path:
-    """Where a run keeps the weights of one depth."""
-    return folder / "rungs" / f"depth_{depth:02d}.npz"
+def rung_file(folder: Path, size: int, axis: str = "depth") -> Path:
+    """Where a run keeps the weights of the rung of one size."""
+    return folder / "rungs" / f"{axis}_{size:02d}.npz"
 
 
-def save_rung(folder: Path, depth: int, params: nnx.State) -> None:
-    """Writes one rung's parameters (replica, temperature, ...), all of them or nothing."""
-    path = rung_file(folder, depth)
+def save_rung(folder: Path, axis: str, size: int, params: nnx.State | dict) -> None:
+    """Writes one rung's parameters (replica, condition, ...), all of them or nothing."""
+    path = rung_file(folder, size, axis)
     path.parent.mkdir(exist_ok=True)
     buffer = io.BytesIO()
-    np.savez(buffer, **_flat(nnx.to_pure_dict(params)))
+    np.savez(buffer, **_flat(nnx.to_pure_dict(params) if isinstance(params, nnx.State) else params))
     write_whole(path, buffer.getvalue())
 
 

@@ -81,6 +81,16 @@ def number(low: float = -math.inf, high: float = math.inf, *, above: float = -ma
     return Check(" ".join(["a finite number", " and ".join(bounds)]).strip(), read)
 
 
+def length() -> Check:
+    """A number above 0. Infinity is kept as the word `inf`: JSON has no number for it."""
+    finite = number(above=0)
+
+    def read(value):
+        return "inf" if value in ("inf", math.inf) else finite.read(value)
+
+    return Check("a number above 0, or inf", read)
+
+
 def choice(*names: str) -> Check:
     def read(value):
         _require(isinstance(value, str) and value in names)
@@ -147,6 +157,17 @@ def several(check: Check, *, distinct: bool = True, none: bool = False) -> Check
     listed = "a list of different ones" if distinct else "a list of them"
     choices = [check.allowed, f"or {listed}", *(["or null for none"] if none else [])]
     return Check(", ".join(choices), read)
+
+
+def one_or_several(check: Check) -> Check:
+    """One value or a list of different ones, read as a tuple; a list of one is that one."""
+    listed = several(check)
+
+    def read(value):
+        values = listed.read(value)
+        return values[0] if len(values) == 1 else values
+
+    return Check(listed.allowed, read)
 
 
 def setting(default: Any, check: Check, meaning: str) -> Any:

@@ -15,13 +15,18 @@ def describe(e: Experiment) -> dict[str, Any]:
     kl = e.objective.kind == "kl"
     return {
         "schema": 1,
+        "axis": e.axis,
         "teacher": {
             "kind": e.teacher.kind,
             "depth": e.teacher.depth,
-            "width": e.student.width,
+            "width": e.teacher.features or e.student.width,
             "seed": e.teacher.seed,
+        }
+        | e.teacher.drawn_by,
+        "student": {
+            "block": e.student.block,
+            "width": list(e.sizes) if e.axis == "width" else e.student.width,
         },
-        "student": {"block": e.student.block, "width": e.student.width},
         "objective": e.objective.kind,
         "head": e.objective.head,
         "temperature": (temperatures[0] if len(temperatures) == 1 else temperatures)
@@ -47,15 +52,19 @@ def result(e: Experiment, rungs: list[dict[str, Any]]) -> dict[str, Any]:
     )
 
 
+VARIANT = ("temperature", "peak_rate")  # what the variants of one loss differ in
+
+
 def exponents(rungs: list[dict[str, Any]]) -> dict[str, Any]:
     """Alpha with its 95 % interval and the local alphas, over the rungs that did not diverge.
 
     Replicas share the exponent and keep a coefficient each. Alpha is null, with the reason
-    beside it, for fewer than three depths or for several temperatures.
+    beside it, for fewer than three sizes or for several temperatures or rates.
     """
     points = [r | {"teacher_seed": r["replica"]} for r in rungs if has_logarithm(r)]
-    if len({r["temperature"] for r in points}) > 1:
-        reason = "several temperatures: each is a regime of its own"
+    if len({_variant(r) for r in points}) > 1:
+        rates = len({r.get("peak_rate") for r in points}) > 1
+        reason = f"several {'rates' if rates else 'temperatures'}: each is a regime of its own"
         return {
             "alpha": None,
             "alpha_converged": None,
@@ -74,14 +83,15 @@ def exponents(rungs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def regimes(rungs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The exponents of each replica and temperature by itself."""
-    cells = sorted(
-        {(r["replica"], r["temperature"]) for r in rungs}, key=lambda c: (c[0], c[1] or 0.0)
-    )
+    """The exponents of each replica and variant by itself."""
+    cells = {}
+    for r in rungs:
+        cells.setdefault((r["replica"], *(value or 0.0 for value in _variant(r))), []).append(r)
     return [
-        {"replica": replica, "temperature": temperature}
-        | exponents(
-            [r for r in rungs if (r["replica"], r["temperature"]) == (replica, temperature)]
-        )
-        for replica, temperature in cells
+        {name: own[0][name] for name in ("replica", *VARIANT) if name in own[0]} | exponents(own)
+        for _, own in sorted(cells.items(), key=lambda item: item[0])
     ]
+
+
+def _variant(rung: dict[str, Any]) -> tuple[float | None, ...]:
+    return tuple(rung.get(name) for name in VARIANT)

@@ -9,6 +9,7 @@ from typing import Any
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
+from toydepth import config
 from toydepth.cli import Command, say
 from toydepth.launchers import ELSEWHERE
 from toydepth.results import ResultError, read_result
@@ -80,10 +81,11 @@ def sentence(folder: Path) -> str:
         return str(error)
     if result["status"] == "failed":
         return f"failed: {result.get('error')}"
-    teacher = result["teacher"]
+    teacher, axis = result["teacher"], result.get("axis", "depth")
     losses = ", ".join(
-        f"{r['depth']}: {r['loss']:.3g}" if r["loss"] is not None else f"{r['depth']}: diverged"
+        f"{r[axis]}: {r['loss']:.3g}" if r["loss"] is not None else f"{r[axis]}: diverged"
         for r in result["rungs"][:8]
     )
-    who = f"{teacher['kind']} teacher, seed {teacher['seed']}"
-    return f"{who}, {result['status']}; loss at depth {losses}"
+    own = {name: teacher[name] for name in config.DRAWN_BY.get(teacher["kind"], ())}
+    who = f"{config.teacher_name(teacher['kind'], own)} teacher, seed {teacher['seed']}"
+    return f"{who}, {result['status']}; loss at {axis} {losses}"

@@ -166,7 +166,7 @@ def _read_run(folder: Path, given: dict[str, str]) -> "Tracked":
     history = read_history(folder)
     cfg = OmegaConf.to_container(OmegaConf.load(folder / ".hydra" / "config.yaml"), resolve=True)
     e = config.experiment(cfg)
-    lines = _lines(history, e.replicas)
+    lines = _lines(history, e.axis, e.replicas)
     result = None
     if (folder / "result.json").is_file():
         result = read_result(folder / "result.json")
@@ -177,6 +177,7 @@ def _read_run(folder: Path, given: dict[str, str]) -> "Tracked":
             given.get("project") or address.project or project_name(e.tracker.project),
             given.get("entity") or address.entity or e.tracker.entity,
         ),
+        axis=e.axis,
         group=tracked.group(e),
         name=tracked.name(e),
         config=cfg,
@@ -187,14 +188,13 @@ def _read_run(folder: Path, given: dict[str, str]) -> "Tracked":
     )
 
 
-def _lines(history: Sequence[dict[str, Any]], replicas: int) -> list[dict[str, Any]]:
+def _lines(history: Sequence[dict[str, Any]], axis: str, replicas: int) -> list[dict[str, Any]]:
     from toydepth.tracking.wandb_lines import measurement
-    from toydepth.tracking.wandb_upload import AXIS
 
     lines = []
     for number, record in enumerate(history, start=1):
         try:
-            lines.append(measurement(record, number, AXIS, replicas))
+            lines.append(measurement(record, number, axis, replicas))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             words = f"history.jsonl, line {number}: no measurement of toydepth's"
             raise ResultError(f"{words} ({reason(error)})") from None

@@ -10,22 +10,27 @@ from toydepth.settings import reason
 
 
 def group(e: Experiment) -> str:
-    """The regime, in which runs differ by depth and seed."""
-    words = [e.teacher.kind, *_objective(e)]
+    """The regime, in which runs differ by size and seed."""
+    words = [e.teacher.name, *_objective(e)]
     if e.objective.kind == "kl" and len(e.target.temperature) == 1:
         words.append(f"T={e.target.temperature[0]:g}")
-    return "-".join([*words, f"width={e.student.width}"])
+    if not isinstance(e.student.width, tuple):
+        words.append(f"width={e.student.width}")
+    return "-".join(words)
 
 
 def name(e: Experiment) -> str:
     """What tells a run from others: "shared mse, depth 3-6-12-24, width 16, teacher seed 0"."""
     parts = [
-        " ".join([e.teacher.kind, *_objective(e)]),
-        f"depth {_listed(e.student.depth, '-')}",
-        f"width {e.student.width}",
+        " ".join([e.teacher.name, *_objective(e)]),
+        f"{e.axis} {_listed(e.sizes, '-')}",
     ]
+    if e.axis != "width":
+        parts.append(f"width {e.student.width}")
     if e.objective.kind == "kl":
         parts.append(f"T {_listed(e.target.temperature, ' ')}")
+    if isinstance(e.optimizer.learning_rate, tuple):
+        parts.append(f"rate {_listed(e.optimizer.learning_rate, ' ')}")
     first, last = e.teacher.seed, e.teacher.seed + e.replicas - 1
     parts.append(f"teacher seed {first}" if first == last else f"teacher seeds {first} to {last}")
     if e.seed:
@@ -34,17 +39,17 @@ def name(e: Experiment) -> str:
 
 
 def course(result: dict[str, Any], history: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Alpha along a run's training, by temperature; empty where it cannot be told."""
+    """Alpha along a run's training, by temperature and rate; empty where it cannot be told."""
     if result["status"] == "failed":
         return []
     from toydepth.over_time import alpha_over_training, measured_in
-    from toydepth.regimes import Run, pool_runs
+    from toydepth.regimes import RATE, Run, pool_runs
 
     try:
         measured = measured_in(history)
         regimes, _ = pool_runs([Run("", result, 0)])
         return [
-            {"temperature": regime.facts["T"]} | entry
+            {"temperature": regime.facts["T"], "peak_rate": regime.facts[RATE]} | entry
             for regime in regimes
             for entry in alpha_over_training(regime, lambda _: measured)
         ]

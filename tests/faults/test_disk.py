@@ -56,6 +56,7 @@ def test_a_full_disk_ends_a_run_that_goes_on_when_there_is_room(
     assert numbers(run) == numbers(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_folder_gone_read_only_ends_a_run_in_one_line(small_disk, start, tiny):
     process = start(*tiny, *LONG, f"hydra.run.dir={small_disk / 'run'}",
                     fault={"full": 30, "error": "EROFS"})  # fmt: skip

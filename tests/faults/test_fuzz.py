@@ -44,8 +44,10 @@ def is_named(words: list[str], line: str) -> None:
     assert found, (words, line)
     name = found[1]
     given = [printable(word) for word in words]
-    # A bound that joins two settings may name the other one.
+    # A bound that joins two settings may name the other one first.
     joined = name in ("train.batch_size", "parallel.devices", "model", "data.path")
+    names = [word.split("=")[0].strip("+~ ") for word in given]
+    joined |= any(n and (n in found[3] or f"{n.split('.')[0]}=" in found[3]) for n in names)
     assert (
         name in ("flag", "multirun", "command")
         or joined

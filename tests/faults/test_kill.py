@@ -23,14 +23,14 @@ def ladder(finish, numbers, tmp_path, tiny, ladders):
 
 # Which records and renames there are: one of a checkpoint is two renames, a rung is one more.
 POINTS = {
-    "scratch": [("append", 1, "before"), ("append", 14, "after")],
+    "scratch": [("append", 1, "before"), ("append", 20, "after")],
     "continuation": [("append", 11, "after"), ("rename", 7, "before"), ("rename", 12, "after")],
     "converge": [("append", 5, "after"), ("rename", 10, "before")],
 }
 
 
-@pytest.mark.parametrize("name", [pytest.param("scratch", marks=pytest.mark.slow), "continuation",
-                                  pytest.param("converge", marks=pytest.mark.slow)])  # fmt: skip
+@pytest.mark.slow
+@pytest.mark.parametrize("name", POINTS)
 def test_killed_where_it_hurts_it_goes_on_to_the_same_numbers(
     name, ladder, start, finish, numbers, tmp_path
 ):

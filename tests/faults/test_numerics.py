@@ -55,6 +55,7 @@ def test_a_teacher_of_a_hundred_thousand_layers_has_a_finite_state(make, kind):
     np.testing.assert_allclose(np.square(target).mean(-1), 1, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [1e-6, 1e6])
 @pytest.mark.parametrize("head", ["learned", "frozen"])
 def test_the_coldest_and_the_hottest_targets_train(make, tmp_path, temperature, head):

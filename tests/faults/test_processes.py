@@ -114,7 +114,7 @@ def test_two_processes_give_what_one_with_two_devices_gives(
 def test_a_signal_to_one_process_stops_both_and_they_go_on_to_the_same_numbers(
     start_two, numbers, tmp_path, tiny, ladders
 ):
-    words = [*tiny, *ladders["scratch"], "train.steps=1000"]
+    words = [*tiny, *ladders["scratch"], "train.steps=400"]
     words += ["engine.checkpoint_seconds=1e6"]
     end(*start_two(*words, folder="whole"))
     first, second = start_two(*words)

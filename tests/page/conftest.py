@@ -67,7 +67,8 @@ def _many_regimes(count):
         regimes.append({
             "label": f"{kind}, T = {heat}, optimizer.learning_rate = {rate}",
             "teacher": {"kind": kind}, "temperature": heat, "alpha": alpha, "alpha_reason": None,
-            "alpha_converged": None, "depths": list(DEPTHS), "losses": losses,
+            "alpha_converged": None, "axis": "depth", "learning_rate": rate,
+            "sizes": list(DEPTHS), "losses": losses,
             "loss_stderr": [0.01 * loss for loss in losses], "replicas": 1, "points": points,
             "local_alpha": [{"start": a, "stop": 2 * a, "value": value, "stderr": 0.05}
                             for a in DEPTHS[:-1]],

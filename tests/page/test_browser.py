@@ -117,7 +117,7 @@ def two(tmp_path_factory, write_run):
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory, many_regimes):
-    report = {"regimes": many_regimes(200), "unfinished": [], "notes": []}
+    report = {"regimes": many_regimes(200), "crossovers": [], "unfinished": [], "notes": []}
     file = tmp_path_factory.mktemp("many") / "report.html"
     file.write_text(page(report), encoding="utf-8")
     return file
@@ -210,7 +210,7 @@ def test_the_keyboard_sorts_the_table_and_hides_a_regime(browser, two):
         ("two", 390, "dark"),
         ("two", 1440, "light"),
         ("two", 1440, "dark"),
-        ("many", 390, "dark"),
+        pytest.param("many", 390, "dark", marks=pytest.mark.slow),
     ],
 )
 def test_it_fits_the_screen_and_is_accessible(browser, which, width, scheme, request):

@@ -191,7 +191,12 @@ def test_a_folder_whose_name_is_no_text(tmp_path, write_run):
 
 
 def test_two_hundred_regimes(many_regimes):
-    report = {"regimes": many_regimes(200), "unfinished": [], "notes": ["a note"] * 300}
+    report = {
+        "regimes": many_regimes(200),
+        "crossovers": [],
+        "unfinished": [],
+        "notes": ["a note"] * 300,
+    }
     html = page(report)
     assert len(html.encode()) < 6_000_000
     read = Reader(html)

@@ -30,7 +30,8 @@ def regime(label="shared", kind="shared", value=3.0, runs=("a",), **changes):
     alpha = {"value": value, "stderr": 0.1, "low": value - 0.2, "high": value + 0.2}
     return {
         "label": label, "teacher": {"kind": kind}, "alpha": alpha, "alpha_reason": None,
-        "temperature": None, "verdict": "words", "not_converged": [], "depths": [3, 6, 12],
+        "temperature": None, "learning_rate": None, "axis": "depth", "sizes": [3, 6, 12],
+        "verdict": "words", "not_converged": [],
         "points": [{"run": run, "depth": 3, "replica": 0, "teacher_seed": 0, "seed": 0}
                    for run in runs],
     } | changes  # fmt: skip
@@ -75,7 +76,11 @@ def test_headline_of_few():
     two = [regime(), regime("independent", "independent", 1.0)]
     title, cards = headline(two, {0: "var:c0", 1: "var:c1"})
     assert title == "shared: α 3.00; independent: α 1.00"
-    assert [card.ruler for card in cards] == [(75.0, 70.0, 80.0), (25.0, 20.0, 30.0)]
+    levels = [(25.0, "1 averaging"), (75.0, "3 discretisation")]
+    assert [card.ruler for card in cards] == [
+        (75.0, 70.0, 80.0, levels),
+        (25.0, 20.0, 30.0, levels),
+    ]
     assert [card.colour for card in cards] == ["var:c0", "var:c1"]
     assert headline([], {}) == ("No run has finished", [])
     _, (card,) = headline([regime(alpha=None, alpha_reason="two depths")], {})
@@ -140,7 +145,7 @@ def test_a_regime_looks_alike_in_every_figure():
     own = {"losses": [1.0, 0.1, 0.01], "local_alpha": [], "alpha_over_training": []}
     regimes = [
         regime("a", **own),
-        regime("b", **own | {"depths": []}),
+        regime("b", **own | {"sizes": []}),
         regime("c", **own | {"local_alpha": [pair], "alpha_over_training": course}),
     ]
     for point in (point for one in regimes for point in one["points"]):
@@ -148,7 +153,8 @@ def test_a_regime_looks_alike_in_every_figure():
         point |= {"steps": None}
     shown, note = choose(regimes, [None] * 3)
     assert [its.regime["label"] for its in shown] == ["a", "c"] and note == ""
-    entries = [figure(shown).legend[-1] for figure in (losses, local, training)]
+    figures = [losses(shown, "depth"), local(shown, "depth"), training(shown)]
+    entries = [figure.legend[-1] for figure in figures]
     assert {(e["key"], e["colour"], e["symbol"]) for e in entries} == {("r2", "var:c1", "square")}
 
 
@@ -209,9 +215,9 @@ def test_what_cannot_be_read_is_a_note(folder):
             "hydra.mode=RUN replicas=1 experiment=fig5 teacher.kind=independent",
         ),
         (["hydra.mode=RUN", "experiment=quickstart"], "experiment=quickstart"),
-        (["experiment=fig5", "teacher=independent"], "experiment=fig5 teacher=independent"),
+        (["experiment=fig5", "teacher=independent"], "teacher=independent experiment=fig5"),
         (["-m", "experiment=fig5", "teacher.seed=4", "teacher=shared", "resume=true"],
-         "experiment=fig5 teacher.seed=4 teacher=shared"),
+         "teacher=shared experiment=fig5 teacher.seed=4"),
     ],
 )  # fmt: skip
 def test_a_command_does_again_what_the_job_did(monkeypatch, tmp_path, words, again):

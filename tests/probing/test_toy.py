@@ -38,7 +38,7 @@ def trained(request, tmp_path_factory):
     job = prepare_job(e, depth_problem(e), layout(1, replicas=2, batch=64))
     with Checkpoints(folder) as checkpoints:
         train(job, checkpoints, Progress(), record=nothing, show=nothing,
-              keep=lambda depth, params: save_rung(folder, depth, params))  # fmt: skip
+              keep=lambda depth, params: save_rung(folder, "depth", depth, params))  # fmt: skip
     (folder / ".hydra").mkdir()
     (folder / ".hydra" / "config.yaml").write_text(json.dumps(cfg))  # JSON is YAML
     return request.param, folder, e
@@ -124,7 +124,7 @@ def test_cells_that_diverged_are_left_out(trained, run, tmp_path):
     weights = load_rung(folder, 4, depth_problem(e).start(4))
     broken = jax.tree.map(lambda w: w.copy(), weights)
     jax.tree.leaves(broken)[0][0] = np.nan
-    save_rung(tmp_path / "run", 4, broken)
+    save_rung(tmp_path / "run", "depth", 4, broken)
     status, found, _, _ = run("run=run")
     assert status == 0
     (note,) = (n for n in found["notes"] if n.startswith("student of depth 4"))
@@ -164,7 +164,9 @@ def test_students_of_every_temperature(run, tmp_path):
     e = config.experiment(e_cfg)
     params = depth_problem(e).start(2)
     (tmp_path / "run" / ".hydra").mkdir(parents=True)
-    save_rung(tmp_path / "run", 2, jax.tree.map(lambda x: np.stack([[x, x]]) + 0.01, params))
+    save_rung(
+        tmp_path / "run", "depth", 2, jax.tree.map(lambda x: np.stack([[x, x]]) + 0.01, params)
+    )
     (tmp_path / "run" / ".hydra" / "config.yaml").write_text(json.dumps(e_cfg))
     status, found, _, _ = run("run=run")
     assert status == 0

@@ -396,6 +396,7 @@ def test_offline_says_where_to_put_the_file(run, monkeypatch, tmp_path):
     assert "chinchilla.csv" in said and "data.path=FILE" in said
 
 
+@pytest.mark.slow
 def test_a_sweep_of_laws_as_a_command(command, tmp_path):
     path = table(tmp_path / "runs.csv")
     words = ("-m", path, "law=free,universal", "hydra.sweep.dir=out", *QUICK, "plan.compute=null")

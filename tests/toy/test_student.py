@@ -25,6 +25,8 @@ def oracle(block, weights, x, depth):
     for layer in range(depth):
         if block == "residual":
             h = h + mlp(weights["layers"], layer, h)
+        elif block == "looped":
+            h = h + mlp(weights["layers"], 0, h)
         else:
             middle = h + mlp(weights["first"], layer, h) / 2
             h = h + mlp(weights["second"], layer, middle)
@@ -59,11 +61,11 @@ def test_a_fresh_student_does_nothing(block):
     assert not model.head[...].any()
     bound = 6**-0.5
     w_in = getattr(model, BLOCKS[block].mlps[0]).w_in[...]
-    assert w_in.shape == (3, 6, 24)
+    assert w_in.shape == (1 if block == "looped" else 3, 6, 24)
     assert 0.9 * bound < jnp.abs(w_in).max() <= bound
 
 
-@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("block", ["residual", "midpoint"])
 @pytest.mark.parametrize("old, new", [(2, 4), (3, 7), (5, 3)])
 def test_deepen_resamples_in_depth_time(block, old, new):
     params = nnx.state(student(block, old, vocabulary=4), nnx.Param)
@@ -77,6 +79,37 @@ def test_deepen_resamples_in_depth_time(block, old, new):
                 after[name]["w_out"][layer], before[name]["w_out"][source] * old / new, rtol=1e-6
             )
     np.testing.assert_array_equal(after["head"], before["head"])
+
+
+@pytest.mark.parametrize("old, new", [(2, 4), (3, 7), (5, 3)])
+def test_a_loop_is_deepened_by_shorter_steps_of_the_same_layer(old, new):
+    params = nnx.state(student("looped", old, vocabulary=4), nnx.Param)
+    deeper = deepen(params, "looped", new)
+    assert jax.tree.structure(deeper) == jax.tree.structure(
+        nnx.state(student("looped", new, vocabulary=4), nnx.Param)
+    )
+    before, after = nnx.to_pure_dict(params), nnx.to_pure_dict(deeper)
+    for key in ("w_in", "b_in"):
+        np.testing.assert_array_equal(after["layers"][key], before["layers"][key])
+    wanted = before["layers"]["w_out"] * old / new
+    np.testing.assert_allclose(after["layers"]["w_out"], wanted, rtol=1e-6)
+    np.testing.assert_array_equal(after["head"], before["head"])
+    # The module that runs it takes the depth from its parameters, as the engine needs.
+    graph = nnx.graphdef(student("looped", 1, vocabulary=4))
+    assert len(nnx.merge(graph, deeper).hidden_states(np.ones((2, 6)))) == new + 1
+    assert len(nnx.merge(graph, params).hidden_states(np.ones((2, 6)))) == old + 1
+
+
+def test_a_loop_equals_a_student_whose_layers_are_alike():
+    loop, model = student("looped", 5), student("residual", 5)
+    params = nnx.state(model, nnx.Param)
+    one = nnx.to_pure_dict(nnx.state(loop, nnx.Param))["layers"]
+    alike = {key: np.repeat(w, 5, axis=0) for key, w in one.items()}
+    nnx.replace_by_pure_dict(params, {"layers": alike})
+    x = jax.random.normal(jax.random.key(2), (7, 6))
+    np.testing.assert_allclose(
+        loop.hidden_states(x), nnx.merge(nnx.graphdef(model), params).hidden_states(x), rtol=1e-5
+    )
 
 
 def test_a_doubled_student_moves_on_as_before_in_the_limit_of_small_steps():

@@ -7,10 +7,12 @@ import pytest
 from toydepth.toy import KINDS, draw_teacher, final_state, hidden_states, rms_norm
 
 WIDTH, DEPTH = 16, 64
+DRAWN_BY = {"mixed": {"rho": 0.5}, "correlated": {"correlation_length": 8}}
 
 
 def draw(kind, seed=0, head=None):
-    return draw_teacher(kind, seed, width=WIDTH, depth=DEPTH, vocabulary=32, head=head)
+    sizes = {"width": WIDTH, "depth": DEPTH, "vocabulary": 32}
+    return draw_teacher(kind, seed, **sizes, head=head, **DRAWN_BY.get(kind, {}))
 
 
 def test_a_shared_teacher_stores_one_layer():
@@ -18,7 +20,7 @@ def test_a_shared_teacher_stores_one_layer():
     assert draw("independent").layers.w_in.shape == (DEPTH, WIDTH, 4 * WIDTH)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "mixed"])
 def test_weights_are_uniform_in_their_bounds(kind):
     layers = draw(kind).layers
     bounds = {
@@ -47,7 +49,7 @@ def test_final_state_ends_the_hidden_states(kind):
 def test_smooth_updates_line_up_and_a_random_walk_s_do_not():
     x = jax.random.normal(jax.random.key(1), (64, WIDTH))
     cosines = {}
-    for kind in KINDS:
+    for kind in ("shared", "independent"):
         updates = np.diff(hidden_states(draw(kind).layers, x, DEPTH), axis=0)
         updates /= np.linalg.norm(updates, axis=-1, keepdims=True)
         cosines[kind] = (updates[1:] * updates[:-1]).sum(-1).mean()

@@ -118,6 +118,40 @@ def test_a_run_arrives_whole_with_its_own_steps_and_times(server, tmp_path, capf
     assert printed.err == ""
 
 
+def test_a_run_over_widths_has_its_widths_by_name(server, tmp_path, capfd):
+    """An autoencoder's ladder: its axis, its group, its chart."""
+    cfg = settings.defaults(config.Experiment)
+    cfg["teacher"] |= {"kind": "features", "depth": 0, "features": 40, "skew": 0.0, "active": 1.0}
+    cfg["student"] |= {"block": "autoencoder", "depth": [0], "width": [4, 8, 16], "scale": 1.0}
+    cfg["train"] |= {"method": "scratch"}
+    folder = tmp_path / "run"
+    write(folder / ".hydra" / "config.yaml", yaml.safe_dump(json.loads(json.dumps(cfg))))
+    e = config.experiment(cfg)
+    widths = {2: 4, 3: 8, 6: 16}
+    lines = [{"width": widths[line.pop("depth")]} | line for line in records()]
+    with History.open(folder) as history:
+        for line in lines:
+            history.append(line)
+    rungs = [
+        {"width": width, "replica": 0, "temperature": None, "loss": 1 / width, "steps": 80}
+        | {"loss_stderr": 1e-4, "parameters": 9, "converged": None, "status": "completed"}
+        | {"diverged_step": None, "loss_as_trained": None, "annealed": [], "observed": {}}
+        | {"reported": True}
+        for width in e.sizes
+    ]
+    write_json(folder / "result.json", summary.result(e, rungs) | {"status": "completed"})
+    assert sync.main([str(folder)]) == 0
+    page = the_page(server)
+    assert measured(page) == list(range(1, 25))
+    for line, record in zip(page.history, lines, strict=False):
+        assert line[f"{record['kind']}/width_{record['width']:02d}/loss"] == record["loss"]
+    assert page.summary["alpha"] == pytest.approx(1)
+    assert page.summary["loss/width_08"] == pytest.approx(1 / 8)
+    assert page.summary["loss_by_width_table"]["_type"] == "table-file"
+    assert page.settings["groupName"].endswith("mse-autoencoder")
+    assert sync.main([str(folder)]) == 0 and ", 0 of them new" in capfd.readouterr().out
+
+
 def test_twice_changes_nothing(server, tmp_path, capfd):
     folder = make_run(tmp_path / "run")
     assert sync.main([str(folder)]) == 0

@@ -33,7 +33,7 @@ def loss_name(depth: int) -> str:
 
 def curves_pattern(kind: str) -> str:
     """A regular expression for the losses along training of all rungs, "train" or "test"."""
-    return rf"^{kind}/depth_\d+/loss(/.*)?$"
+    return rf"^{kind}/(depth|width)_\d+/loss(/.*)?$"
 
 
 def loss_against_depth(depths: Sequence[int]) -> list:

@@ -7,8 +7,9 @@ It speaks of rungs and sizes only. Numbers leave through `record` (one call a me
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -18,6 +19,7 @@ from jaxtyping import Float, Int, PyTree
 from toydepth.config import Experiment, Train
 from toydepth.engine.checkpoint import Checkpoint, Checkpoints
 from toydepth.engine.devices import Layout
+from toydepth.engine.observer import observer
 from toydepth.engine.optimizers import update_rule
 from toydepth.engine.plan import Phase, plan
 from toydepth.engine.programs import Programs, build
@@ -91,12 +93,13 @@ def least_steps(train: Train, phase: Phase) -> int:
 
 def prepare_job(e: Experiment, problem: Problem, layout: Layout) -> Job:
     """Draws the teachers, and asks them for the targets of the test batches."""
-    programs = build(problem, update_rule(e.optimizer), layout, batch=e.train.batch_size)
+    rule = update_rule(e.optimizer, problem.decay)
+    programs = build(problem, rule, layout, batch=e.train.batch_size)
     drawn = [problem.teacher(e.teacher.seed + r) for r in range(layout.replicas)]
     jax.block_until_ready(drawn)  # where memory runs out, it is said here, and can be caught
     teachers = layout.spread(jax.tree.map(lambda *x: np.stack(x), *drawn))
     test_targets = programs.targets(teachers, Purpose.TEST, np.arange(e.train.test_batches))
-    phases = plan(e.train, e.student.depth)
+    phases = plan(e.train, e.sizes)
     meet(layout.devices, layout.row_groups)
     return Job(e, problem, layout, programs, phases, teachers, test_targets)
 
@@ -215,6 +218,9 @@ class _Loop:
         self.record, self.show, self.keep, self.stop = record, show, keep, stop
         self.ticked = self.saved = time.monotonic()
         self.cache, self.room = {}, job.experiment.engine.target_cache_gb * 1e9
+        self.observe = observer(job.experiment, job.problem, job.layout, job.teachers)
+        self.seen = {}  # what the last test observed of each rung's cells
+        self.taus = {}  # (phase, round, size) -> the sums of the learning rates so far
 
     @property
     def phase(self) -> Phase:
@@ -269,10 +275,11 @@ class _Loop:
         chunk = job.experiment.engine.chunk
         stop = progress.step + chunk - (progress.offset + progress.step) % chunk
         steps = np.arange(progress.step, min(stop, self.round_steps))
-        rates = np.stack([self.rates(size, steps) for size in progress.alive])
+        rates = [self.rates(size, steps) for size in progress.alive]
+        taus = [self.spend(size, own) for size, own in zip(progress.alive, rates, strict=True)]
         streamed = progress.offset + steps  # a further round reads on in the stream
         targets = self.targets(streamed)
-        rungs, losses = job.programs.train(rungs, job.teachers, streamed, rates, targets)
+        rungs, losses = job.programs.train(rungs, job.teachers, streamed, np.stack(rates), targets)
         losses = job.layout.collect(losses)  # replica, condition, rung, step
         progress.step += len(steps)
         progress.total_step += len(steps)
@@ -280,9 +287,17 @@ class _Loop:
         progress.asked += new
         progress.work += len(steps) * sum(progress.alive) + new * job.problem.target_cost
         self.tick()
+        first = int(streamed[0])
+        for start, stop in log_parts(first, int(streamed[-1]) + 1):
+            done = stop - progress.offset
+            for i, size in enumerate(progress.alive):
+                for cell in self.cells(losses):
+                    mean = losses[cell][i][start - first : stop - first].mean()
+                    last = cell[1], stop - first - 1
+                    more = {"learning_rate": float(rates[i][last]), "tau": float(taus[i][last])}
+                    self.measured("train", size, cell, mean, step=done, **more)
         for i, size in enumerate(progress.alive):
             for cell in self.cells(losses):
-                self.measured("train", size, cell, losses[cell][i].mean(), rate=rates[i, -1])
                 if not np.isfinite(losses[cell][i]).all():
                     bad = int(streamed[np.argmin(np.isfinite(losses[cell][i]))])
                     self.conclude(size, cell, status="diverged", diverged_step=bad)
@@ -336,8 +351,13 @@ class _Loop:
         losses = self.losses_of(self.job.programs.test, rungs)
         self.tick()
         for i, size in enumerate(self.progress.alive):
+            if self.observe is not None:
+                seen = self.observe(self.job.layout.collect(rungs[i][0]))
+                self.seen |= {(size, *cell): seen[cell] for cell in self.cells(losses)}
             for cell in self.cells(losses):
-                self.measured("test", size, cell, *_mean(losses[cell][i]))
+                loss, stderr = _mean(losses[cell][i])
+                more = self.seen.get((size, *cell), {})
+                self.measured("test", size, cell, loss, loss_stderr=stderr, **more)
         return losses
 
     def as_trained(self, rungs: PyTree) -> Float[np.ndarray, "replica condition rung"] | None:
@@ -384,6 +404,7 @@ class _Loop:
                     loss_stderr=stderr,
                     converged=bool(settled[cell]) if train.converge else None,
                     loss_as_trained=None if as_trained is None else float(as_trained[cell][i]),
+                    observed=self.seen.get((size, *cell), {}),
                 )
         return unsettled
 
@@ -399,17 +420,26 @@ class _Loop:
         annealed = progress.annealed.get(str(size), [])
         entry |= {"annealed": [losses[cell[0]][cell[1]] for losses in annealed]}
         unknown = ("loss", "loss_stderr", "loss_as_trained", "converged", "diverged_step")
-        empty = dict.fromkeys(unknown)
+        empty = dict.fromkeys(unknown) | {"observed": {}}
         progress.rungs.append(entry | empty | outcome)
 
-    def measured(self, kind: str, size: int, cell: tuple[int, int], loss, stderr=None, rate=None):
+    def measured(
+        self,
+        kind: str,
+        size: int,
+        cell: tuple[int, int],
+        loss: float,
+        step: int | None = None,
+        **more: float,
+    ) -> None:
+        """Records one line, of `step` of this schedule or of the last one."""
         progress = self.progress
+        left = 0 if step is None else progress.step - step
         line = {"kind": kind, "rung": progress.phase} | self.name(size, cell)
-        line |= {"step": progress.offset + progress.step, "total_step": progress.total_step}
+        line |= {"step": progress.offset + progress.step - left}
+        line |= {"total_step": progress.total_step - left}
         line |= {"seconds": round(progress.seconds, 3), "time": time.time(), "loss": float(loss)}
-        line |= {} if rate is None else {"learning_rate": float(rate)}
-        line |= {} if stderr is None else {"loss_stderr": float(stderr)}
-        self.record(line)
+        self.record(line | more)
         progress.records += 1
 
     def name(self, size: int, cell: tuple[int, int]) -> dict[str, Any]:
@@ -417,15 +447,45 @@ class _Loop:
         return {
             problem.axis: size,
             "replica": cell[0],
-            problem.condition: problem.labels[cell[1]],
+            **problem.labels[cell[1]],
         }
 
     def cells(self, losses: np.ndarray):
         return np.ndindex(losses.shape[:2])
 
-    def rates(self, size: int, steps: Int[np.ndarray, "steps"]) -> Float[np.ndarray, "steps"]:
+    def rates(
+        self, size: int, steps: Int[np.ndarray, "steps"], of: int | None = None
+    ) -> Float[np.ndarray, "condition steps"]:
+        """The learning rates at `steps` of a schedule of `of` steps, by default this round's."""
         e = self.job.experiment
-        return learning_rates(e.optimizer, e.schedule, steps, size=size, steps=self.round_steps)
+        unit = replace(e.optimizer, learning_rate=1.0)
+        of = self.round_steps if of is None else of
+        shape = learning_rates(unit, e.schedule, steps, size=size, steps=of)
+        return np.multiply.outer(np.array(self.job.problem.rates, np.float32), shape)
+
+    def spend(
+        self, size: int, rates: Float[np.ndarray, "condition steps"]
+    ) -> Float[np.ndarray, "condition steps"]:
+        """The sums of the phase's learning rates after each of the steps that come next."""
+        place = self.progress.phase, self.progress.round, size
+        if place not in self.taus:
+            self.taus[place] = self.spent(size)
+        found = _sums(self.taus[place], rates)
+        self.taus[place] = found[:, -1]
+        return found
+
+    def spent(self, size: int) -> Float[np.ndarray, "condition"]:
+        """The sum of the phase's learning rates so far, step after step, as `spend` adds them."""
+        rounds = [self.phase.steps * 2**earlier for earlier in range(self.progress.round)]
+        spent = np.zeros(len(self.job.problem.rates))
+        for done, of in [
+            *((steps, steps) for steps in rounds),
+            (self.progress.step, self.round_steps),
+        ]:
+            for start in range(0, done, PIECE):
+                steps = np.arange(start, min(start + PIECE, done))
+                spent = _sums(spent, self.rates(size, steps, of))[:, -1]
+        return spent
 
     def tick(self) -> None:
         now = time.monotonic()
@@ -444,3 +504,24 @@ class _Loop:
 def _mean(losses: Float[np.ndarray, "batch"]) -> tuple[float, float]:
     """The mean over batches and its standard error."""
     return float(losses.mean()), float(losses.std(ddof=1) / len(losses) ** 0.5)
+
+
+def _sums(
+    start: Float[np.ndarray, "condition"], rates: Float[np.ndarray, "condition steps"]
+) -> Float[np.ndarray, "condition steps"]:
+    """Cumulative sums, one step after another, so that they do not hang on where chunks end."""
+    return np.cumsum(np.column_stack([start, rates]), axis=1, dtype=float)[:, 1:]
+
+
+PIECE = 2**16  # steps whose rates are held at a time
+LINES_PER_DECADE = 10
+
+
+def log_parts(start: int, stop: int) -> list[tuple[int, int]]:
+    """The steps from `start` to `stop`, cut where the steps done pass 10^(k/10).
+
+    So the first chunks, in which the loss falls fastest, are written down in finer parts.
+    """
+    last = int(LINES_PER_DECADE * np.log10(stop)) + 2
+    marks = {round(10 ** (k / LINES_PER_DECADE)) for k in range(last)}
+    return list(pairwise([start, *sorted(m for m in marks if start < m < stop), stop]))

@@ -34,8 +34,9 @@ class Programs(NamedTuple):
     Attributes:
       targets: (teacher, purpose, steps) -> targets (devices, steps, replica, rows, ...).
       train: (rungs, teacher, steps, rates, targets) -> (rungs, losses), the rungs being a tuple
-        of (parameters, optimiser state) for each size, the rates (rungs, steps) on the host, and
-        the losses, before each step's update, (devices, replica, condition, rungs, steps).
+        of (parameters, optimiser state) for each size, the rates (rungs, condition, steps) on the
+        host, and the losses, before each step's update,
+        (devices, replica, condition, rungs, steps).
       test: (rungs, teacher, batches, targets) -> losses of each batch, laid out as in `train`.
       test_as_trained: the same with the loss as training computes it.
       init: parameters (devices, replica, condition, ...) -> optimiser state.
@@ -83,13 +84,13 @@ def build(
 
         return jax.lax.map(at, steps)
 
-    def apply(rung, gradient, rate):
+    def apply(rung, gradient, rates):
         def cell(at):
-            (params, state), gradient = at
+            ((params, state), gradient), rate = at
             change, state = update_rule.update(gradient, state, params)
             return optax.apply_updates(params, optax.tree.scale(-rate, change)), state
 
-        return over(partial(over, cell), (rung, gradient))
+        return over(lambda replica: over(cell, (replica, rates)), (rung, gradient))
 
     def train(rungs, teacher, key, conditions, steps, rates, targets):
         def one_step(rungs, at):
@@ -105,7 +106,7 @@ def build(
             rungs = tuple(map(apply, rungs, mean(gradients), rate))
             return rungs, jnp.stack(losses, axis=-1)
 
-        rungs, losses = jax.lax.scan(one_step, rungs, (steps, rates.T, targets))
+        rungs, losses = jax.lax.scan(one_step, rungs, (steps, jnp.moveaxis(rates, -1, 0), targets))
         # The losses are averaged over devices here, once: each exchange has a fixed cost.
         return rungs, mean(jnp.moveaxis(losses, 0, -1))
 

@@ -16,7 +16,7 @@ def learning_rates(
     size: int,
     steps: int,
 ) -> Float[np.ndarray, "asked"]:
-    """Linear warm-up, a plateau at learning_rate / size^depth_exponent, then linear decay.
+    """Linear warm-up, a plateau at learning_rate / size^depth_exponent, then the fall.
 
     The rate reaches `schedule.final` of the peak at the end, that is, one step past the last.
 
@@ -30,9 +30,17 @@ def learning_rates(
         [
             optax.schedules.linear_schedule(peak / (warmup + 1), peak, warmup),
             optax.schedules.constant_schedule(peak),
-            optax.schedules.linear_schedule(peak, schedule.final * peak, steps - plateau),
+            FALLS[schedule.fall](peak, schedule.final, steps - plateau),
         ],
         [warmup, plateau],
     )
     with jax.default_device(jax.local_devices(backend="cpu")[0]):
         return np.asarray(jax.vmap(rates)(at), np.float32)
+
+
+FALLS = {
+    "linear": lambda peak, share, steps: optax.schedules.linear_schedule(peak, share * peak, steps),
+    "cosine": lambda peak, share, steps: optax.schedules.cosine_decay_schedule(
+        peak, max(steps, 1), alpha=share
+    ),
+}

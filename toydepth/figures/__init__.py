@@ -7,6 +7,10 @@ bytes by `png(figure)`.
 - `loss_against_size`  losses and fitted power laws, log-log
 - `local_exponents`    the exponent between neighbouring sizes
 - `Course`, `exponent_over_training`  the exponent while the rungs train
+- `Training`, `loss_over_training`  losses along training, and where a power law holds
+- `Cell`, `exponent_map`  an exponent over two settings
+- `three_exponents`    depth, width and training time, side by side
+- `Crossing`, `exponent_over_correlation`  the exponent between two regimes
 
 Of a law fitted to a table of training runs:
 
@@ -27,12 +31,15 @@ Of hidden states:
 """
 
 from toydepth.figures.angles import Profile, angles_against_layer
+from toydepth.figures.crossover import Crossing, exponent_over_correlation
 from toydepth.figures.curve import Curve
 from toydepth.figures.exclusion_scan import Scan, exclusion_scan
+from toydepth.figures.exponent_map import Cell, exponent_map
 from toydepth.figures.frontier import Budget, Frontier, frontier
 from toydepth.figures.law_terms import Term, terms
 from toydepth.figures.local_exponents import local_exponents
 from toydepth.figures.loss_against_size import loss_against_size
+from toydepth.figures.loss_over_training import Training, loss_over_training
 from toydepth.figures.observed_predicted import observed_against_predicted
 from toydepth.figures.over_training import Course, exponent_over_training
 from toydepth.figures.read_out import ReadOut, read_out
@@ -40,13 +47,16 @@ from toydepth.figures.shape_price import ShapePrice, shape_price
 from toydepth.figures.spread import Spread
 from toydepth.figures.step_against_depth import Step, step_against_depth
 from toydepth.figures.style import png
+from toydepth.figures.three_exponents import three_exponents
 from toydepth.figures.token_clusters import Cluster, trajectories
 from toydepth.figures.trace_map import Trace, trace_map
 
 __all__ = [
     "Budget",
+    "Cell",
     "Cluster",
     "Course",
+    "Crossing",
     "Curve",
     "Frontier",
     "Profile",
@@ -57,18 +67,23 @@ __all__ = [
     "Step",
     "Term",
     "Trace",
+    "Training",
     "angles_against_layer",
     "exclusion_scan",
+    "exponent_map",
+    "exponent_over_correlation",
     "exponent_over_training",
     "frontier",
     "local_exponents",
     "loss_against_size",
+    "loss_over_training",
     "observed_against_predicted",
     "png",
     "read_out",
     "shape_price",
     "step_against_depth",
     "terms",
+    "three_exponents",
     "trace_map",
     "trajectories",
 ]

@@ -25,6 +25,14 @@ def loss_against_size(
     if not any(len(curve.sizes) for curve in curves):
         raise ValueError("no curve holds a point: there is nothing to draw")
     figure, axes = new_axes(curves)
+    draw_losses(axes, curves, xlabel=xlabel, ylabel=ylabel, references=references)
+    return figure
+
+
+def draw_losses(
+    axes: Axes, curves: Sequence[Curve], *, xlabel: str, ylabel: str, references: Sequence[float]
+) -> None:
+    """What `loss_against_size` draws, on axes of the caller's."""
     axes.set_yscale("log")
     handles, labels = [], []
     for curve, look in zip(curves, looks(curves), strict=True):
@@ -68,7 +76,6 @@ def loss_against_size(
     axes.set_ylabel(ylabel)
     guides(axes, references, every_size.min())
     finish(axes, curves, handles, labels, "±, bars and bands: 95 %")
-    return figure
 
 
 def _limit(axes: Axes, curves: Sequence[Curve]) -> None:

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -118,7 +119,7 @@ def guides(axes: Axes, references: Sequence[float], start: float) -> None:
         axes.text(
             at,
             height,
-            f"slope −{slope:g}",
+            f"slope −{Fraction(slope).limit_denominator(20)}",
             color=GUIDE,
             fontsize=8,
             ha="right",
@@ -175,9 +176,11 @@ def new_axes(curves: Sequence) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def legend(axes: Axes, handles: Sequence, labels: Sequence[str], *, beside: bool) -> None:
-    """The legend, in the axes where there is room, or beside them when it is long."""
-    place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1)} if beside else {}
+def legend(
+    axes: Axes, handles: Sequence, labels: Sequence[str], *, beside: bool, where: str = "best"
+) -> None:
+    """The legend, `where` in the axes, or beside them when it is long."""
+    place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1)} if beside else {"loc": where}
     axes.legend(
         handles,
         [words(label) for label in labels],

@@ -18,12 +18,13 @@ def curves(
 
 
 def _of(number: int, regime: dict[str, Any], rungs: Sequence[RungCurve]) -> Plot:
-    depths = sorted({rung.depth for rung in rungs})
-    looks = {depth: look(place) for place, depth in enumerate(depths)}
+    axis = regime["axis"]
+    sizes = sorted({rung.size for rung in rungs})
+    looks = {size: look(place) for place, size in enumerate(sizes)}
     steps = [step for rung in rungs for step in rung.steps + rung.test_steps]
     every = [loss for rung in rungs for loss in rung.losses + rung.test_losses]
-    ends = [(rung.depth, (rung.test_losses or rung.losses)[-1]) for rung in rungs]
-    words = plot.listed([f"depth {depth} ends at {loss:.2g}" for depth, loss in ends])
+    ends = [(rung.size, (rung.test_losses or rung.losses)[-1]) for rung in rungs]
+    words = plot.listed([f"{axis} {size} ends at {loss:.2g}" for size, loss in ends])
     margin = 0.02 * math.log10(max(steps) / min(steps)) or 0.1
     x = plot.log_axis(
         "training steps of the rung",
@@ -36,15 +37,15 @@ def _of(number: int, regime: dict[str, Any], rungs: Sequence[RungCurve]) -> Plot
         f"curves{number}",
         regime["label"],
         f"Loss of {regime['label']} while it trains: {words}",
-        [trace for rung in rungs for trace in _rung(rung, looks[rung.depth])],
+        [trace for rung in rungs for trace in _rung(rung, axis, looks[rung.size])],
         plot.layout(x, plot.loss_axis("loss", every)),
-        [plot.entry(f"d{depth}", f"depth {depth}", looks[depth]) for depth in depths],
+        [plot.entry(f"d{size}", f"{axis} {size}", looks[size]) for size in sizes],
         note + "Lines: training batches; marks: test batches.",
     )
 
 
-def _rung(rung: RungCurve, its: Look) -> list[dict[str, Any]]:
-    key, name = f"d{rung.depth}", f"depth {rung.depth}"
+def _rung(rung: RungCurve, axis: str, its: Look) -> list[dict[str, Any]]:
+    key, name = f"d{rung.size}", f"{axis} {rung.size}"
     line = {"color": its.colour, "dash": its.dash, "width": 1.2}
     skip = {"mode": "lines", "line": line, "opacity": 0.75, "hoverinfo": "skip"}
     tests = plot.trace(

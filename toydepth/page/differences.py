@@ -21,7 +21,7 @@ def differences(
 ) -> Differences | None:
     """None if there is one regime, or if all are set alike.
 
-    A regime's value of a setting is all the values of its runs: a sweep over depths differs
+    A regime's value of a setting is all the values of its runs: a sweep over sizes differs
     within each regime, and not between them.
     """
     own = [_of(regime, settings) for regime in regimes]
@@ -53,6 +53,8 @@ def _of(
     found = {name: tuple(sorted(its)) for name, its in values.items()}
     if regime["temperature"] is not None:  # one of those that its runs name together
         found["target.temperature"] = (json.dumps(regime["temperature"]),)
+    if regime["learning_rate"] is not None:  # likewise
+        found["optimizer.learning_rate"] = (json.dumps(regime["learning_rate"]),)
     return found
 
 

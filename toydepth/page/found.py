@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from toydepth.over_time import cell_of
 from toydepth.page.plot import spread
-from toydepth.regimes import Run, settings_of
+from toydepth.regimes import Run, settings_of, size_of
 from toydepth.tracking import read_history
 
 # What a page can show and a reader can look at; it also bounds the time that reading takes.
@@ -23,7 +24,7 @@ PROBES = 24
 class RungCurve:
     """The losses of one rung while it trained: on batches, as logged, and on the test batches."""
 
-    depth: int
+    size: int
     about: str
     steps: list[int]
     losses: list[float]
@@ -119,27 +120,25 @@ def _curves(
                         histories[run] = _by_rung(read_history(places[run]))
                     except (OSError, ValueError, KeyError, TypeError) as error:
                         notes.append(f"{run}: its training curves are left out: {error!r}")
-            key = point["depth"], point["replica"], regime["temperature"]
-            lines = histories[run].get(key)
+            lines = histories[run].get(cell_of(point | {"temperature": regime["temperature"]}))
             if lines:
                 about = f"teacher seed {point['teacher_seed']}, seed {point['seed']}"
                 thin = [_thinned(lines[kind]) for kind in ("train", "test")]
-                found.append(RungCurve(point["depth"], about, *thin[0], *thin[1]))
+                found.append(RungCurve(size_of(point), about, *thin[0], *thin[1]))
         if found:
             curves[number] = found
     return curves
 
 
 def _by_rung(history: Sequence[dict[str, Any]]) -> dict[tuple, dict[str, dict[int, float]]]:
-    """(depth, replica, temperature) -> train or test -> step -> loss; of a step twice, the last."""
+    """`cell_of` a line -> train or test -> step -> loss; of a step twice, the last."""
     rungs: dict[tuple, dict[str, dict[int, float]]] = {}
     for line in history:
         if line["kind"] not in ("train", "test") or not line["step"]:
             continue
         loss = line["loss"]
         if loss and loss > 0 and math.isfinite(loss):  # what has a logarithm
-            key = line["depth"], line["replica"], line["temperature"]
-            kinds = rungs.setdefault(key, {"train": {}, "test": {}})
+            kinds = rungs.setdefault(cell_of(line), {"train": {}, "test": {}})
             kinds[line["kind"]][line["step"]] = loss
     return rungs
 

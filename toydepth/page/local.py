@@ -1,4 +1,4 @@
-"""The exponent between neighbouring depths."""
+"""The exponent between neighbouring sizes."""
 
 from collections.abc import Sequence
 
@@ -6,10 +6,12 @@ from toydepth.page import plot
 from toydepth.page.plot import Plot
 from toydepth.page.shown import Shown
 
+LARGE = {"depth": "deep", "width": "wide"}
 
-def local(shown: Sequence[Shown], note: str = "") -> Plot | None:
-    """A power law is level. None if no regime has two depths."""
-    drawn = [its for its in shown if its.regime["local_alpha"]]
+
+def local(shown: Sequence[Shown], axis: str, note: str = "") -> Plot | None:
+    """A power law is level. None if no regime of this axis has two sizes."""
+    drawn = [its for its in shown if its.regime["local_alpha"] and its.regime["axis"] == axis]
     if not drawn:
         return None
     traces, legend, sentences = [], [], []
@@ -26,7 +28,7 @@ def local(shown: Sequence[Shown], note: str = "") -> Plot | None:
                 line={"color": look.colour, "dash": look.dash, "width": 1.5},
                 marker=plot.marks(look, hollow),
                 error_y=plot.bars([pair["stderr"] for pair in pairs], look.colour),
-                customdata=[f"depth {pair['start']:g} to {pair['stop']:g}" for pair in pairs],
+                customdata=[f"{axis} {pair['start']:g} to {pair['stop']:g}" for pair in pairs],
                 hovertemplate="%{customdata}: α = %{y:.2f}",
             )
         )
@@ -34,18 +36,20 @@ def local(shown: Sequence[Shown], note: str = "") -> Plot | None:
         steps = ", ".join(f"{p['value']:.2f} ({p['start']:g} to {p['stop']:g})" for p in pairs[:6])
         sentences.append(f"{regime['label']}: {steps}")
     pairs = [pair for its in drawn for pair in its.regime["local_alpha"]]
-    x = plot.size_axis("depth", [end for p in pairs for end in (p["start"], p["stop"])])
-    y = plot.level_axis("local exponent α", [pair["value"] for pair in pairs])
+    named = plot.REFERENCES[axis]
+    x = plot.size_axis(axis, [end for p in pairs for end in (p["start"], p["stop"])])
+    y = plot.level_axis("local exponent α", [pair["value"] for pair in pairs], named)
     if any(its.regime["not_converged"] for its in drawn):
         note += "Hollow: a loss on either side has not converged. "
     return Plot(
-        "local",
-        "Local exponents",
-        "The exponent between neighbouring depths. " + plot.listed(sentences),
+        "local" if axis == "depth" else f"local_{axis}",
+        "Local exponents" if axis == "depth" else f"Local exponents in {axis}",
+        f"The exponent between neighbouring {axis}s. " + plot.listed(sentences),
         traces,
-        plot.layout(x, y, **plot.levels()),
+        plot.layout(x, y, **plot.levels(named)),
         legend,
         note
-        + "If it falls with depth, the deep rungs are short of convergence or the law has a floor. "
+        + f"If it falls with {axis}, "
+        + f"the {LARGE[axis]} rungs are short of convergence or the law has a floor. "
         + "Bars: 95 %.",
     )

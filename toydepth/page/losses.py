@@ -1,4 +1,4 @@
-"""The main figure: loss against depth, log-log, with the fits and their bands."""
+"""The main figure: loss against depth or width, log-log, with the fits and their bands."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,13 +9,14 @@ from toydepth.page import plot
 from toydepth.page.looks import faint
 from toydepth.page.plot import Plot
 from toydepth.page.shown import BANDS, Shown
-from toydepth.regimes import has_logarithm
+from toydepth.regimes import has_logarithm, size_of
 
 POINTS = 3000  # of all regimes together
 
 
-def losses(shown: Sequence[Shown], note: str = "") -> Plot | None:
-    """Every rung with its bar; hollow if not converged. None if no rung has a loss."""
+def losses(shown: Sequence[Shown], axis: str, note: str = "") -> Plot | None:
+    """Every rung of this axis with its bar; hollow if not converged. None if none has a loss."""
+    shown = [its for its in shown if its.regime["axis"] == axis]
     if not shown:
         return None
     banded = len(shown) <= BANDS
@@ -24,23 +25,23 @@ def losses(shown: Sequence[Shown], note: str = "") -> Plot | None:
         regime, label = its.regime, its.regime["label"]
         usable = [point for point in regime["points"] if has_logarithm(point)]
         points = [usable[index] for index in plot.spread(len(usable), POINTS // len(shown))]
-        every += [(point["depth"], point["loss"]) for point in points]
+        every += [(size_of(point), point["loss"]) for point in points]
         traces += _fit(its, banded) + [_rungs(its, points)]
         alpha = plot.exponent(regime["alpha"])
         line, kind = its.law is not None, regime["teacher"]["kind"]
         legend.append(plot.entry(its.key, f"{label}, {alpha}", its.look, kind, line=line))
-        first, last = (f"{regime['losses'][n]:.2g} at depth {regime['depths'][n]}" for n in (0, -1))
+        first, last = (f"{regime['losses'][n]:.2g} at {axis} {regime['sizes'][n]}" for n in (0, -1))
         sentences.append(f"{label}: loss {first}, {last}, {alpha}")
-    depths, values = zip(*every, strict=True)
-    x, y = plot.size_axis("depth", depths), plot.loss_axis("test loss", values)
-    guides, names = _guides(x["range"], y["range"], min(depths))
+    sizes, values = zip(*every, strict=True)
+    x, y = plot.size_axis(axis, sizes), plot.loss_axis("test loss", values)
+    guides, names = _guides(x["range"], y["range"], min(sizes), plot.REFERENCES[axis])
     if any(its.regime["not_converged"] for its in shown):
         note += "Hollow marks have not converged. "
     if not banded:
         note += f"With more than {BANDS} regimes the bands are left out. "
     return Plot(
-        "losses",
-        "Loss against depth",
+        "losses" if axis == "depth" else f"losses_{axis}",
+        f"Loss against {axis}",
         plot.listed(sentences),
         guides + traces,
         plot.layout(x, y, annotations=names),
@@ -52,13 +53,13 @@ def losses(shown: Sequence[Shown], note: str = "") -> Plot | None:
 def _fit(its: Shown, banded: bool) -> list[dict[str, Any]]:
     if its.law is None:
         return []
-    depths = np.geomspace(min(its.regime["depths"]), max(its.regime["depths"]), 40)
-    loss, low, high = its.law.predict(depths)
+    sizes = np.geomspace(min(its.regime["sizes"]), max(its.regime["sizes"]), 40)
+    loss, low, high = its.law.predict(sizes)
     line = {"color": its.look.colour, "dash": its.look.dash, "width": 2}
     skip = {"mode": "lines", "line": line, "hoverinfo": "skip"}
-    traces = [plot.trace(its.key, its.regime["label"], depths, loss, **skip)]
+    traces = [plot.trace(its.key, its.regime["label"], sizes, loss, **skip)]
     if banded and low is not None:
-        traces.insert(0, plot.band(its.key, depths, low, high, faint(its.look.colour)))
+        traces.insert(0, plot.band(its.key, sizes, low, high, faint(its.look.colour)))
     return traces
 
 
@@ -66,13 +67,13 @@ def _rungs(its: Shown, points: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return plot.trace(
         its.key,
         its.regime["label"],
-        [point["depth"] for point in points],
+        [size_of(point) for point in points],
         [point["loss"] for point in points],
         mode="markers",
         marker=plot.marks(its.look, [point["converged"] is False for point in points]),
         error_y=plot.bars([point["loss_stderr"] for point in points], its.look.colour),
         customdata=[plot.plain(_about(point)) for point in points],
-        hovertemplate="depth %{x}, loss %{y:.3g}<br>%{customdata}",
+        hovertemplate=its.regime["axis"] + " %{x}, loss %{y:.3g}<br>%{customdata}",
     )
 
 
@@ -85,11 +86,13 @@ def _about(point: dict[str, Any]) -> str:
     return ", ".join([*parts, point["run"]])
 
 
-def _guides(x: list[float], y: list[float], start: float) -> tuple[list[dict], list[dict]]:
-    """A fan of lines l^-1 and l^-3 from the top left, with their names."""
+def _guides(
+    x: list[float], y: list[float], start: float, references: Sequence[tuple[float, str]]
+) -> tuple[list[dict], list[dict]]:
+    """A fan of lines such as l^-1 and l^-3 from the top left, with their names."""
     lines, names = [], []
     first = np.log10(start)
-    for slope, name in plot.REFERENCES:
+    for slope, name in references:
         # Where the line leaves the axes: on the right, or through the bottom.
         last = min(x[1], first + (y[1] - y[0]) / slope)
         ends = np.array([first, last])

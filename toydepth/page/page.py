@@ -4,7 +4,7 @@ import dataclasses
 import json
 import math
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -12,12 +12,15 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from toydepth import along_report, features_report
+from toydepth.config import DRAWN_BY, teacher_name
 from toydepth.page.commands import commands
+from toydepth.page.crossover import crossings
 from toydepth.page.curves import curves
 from toydepth.page.differences import differences
 from toydepth.page.found import Found
 from toydepth.page.geometry import geometry
-from toydepth.page.headline import headline
+from toydepth.page.headline import headline, questions
 from toydepth.page.local import local
 from toydepth.page.losses import losses
 from toydepth.page.shown import choose
@@ -25,6 +28,7 @@ from toydepth.page.temperature import temperature
 from toydepth.page.training import training
 from toydepth.scaling import PowerLaw
 
+TOLD = 8  # regimes that are told of in the words of one figure
 ROWS, LINES = 500, 200  # of the tables of regimes; of each list of jobs and notes
 
 
@@ -33,6 +37,7 @@ def page(
     laws: Sequence[PowerLaw | None] = (),
     found: Found | None = None,
     still: bytes | None = None,
+    along: Mapping[str, bytes] | None = None,
 ) -> str:
     """The page of a report.json's contents.
 
@@ -42,24 +47,31 @@ def page(
       found: what the run folders say beyond the report.
       still: the first figure as PNG, which the reader sees until its plot is drawn: a browser that
         has just been started takes seconds over Plotly.
+      along: figures of losses along training as PNG, named as in `along_report.DRAWINGS`.
     """
     found = found or Found()
     regimes = report["regimes"]
     shown, note = choose(regimes, laws or [None] * len(regimes))
-    title, cards = headline(regimes, {its.place: its.look.colour for its in shown})
-    main = losses(shown, note)
-    more = [local(shown, note), training(shown, note), temperature(regimes)]
+    colours = {its.place: its.look.colour for its in shown}
+    title, cards = headline(regimes, colours, report["crossovers"])
+    axes = list(dict.fromkeys(its.regime["axis"] for its in shown))
+    main, *others = [losses(shown, axis, note) for axis in axes] or [None]
+    more = [*others, *(local(shown, axis, note) for axis in axes), training(shown, note)]
+    more += [temperature(regimes), *crossings(report["crossovers"])]
     sections = [(figure.title, [figure]) for figure in more if figure is not None]
     for name, figures in (
         ("Training curves", curves(regimes, found.curves)),
         (
             "Geometry of hidden states",
-            geometry(found.probes, [regime["teacher"]["kind"] for regime in regimes]),
+            geometry(found.probes, [_teacher(regime["teacher"]) for regime in regimes]),
         ),
     ):
         if figures:
             sections.append((name, figures))
     figures = [main] * (main is not None) + [f for _, several in sections for f in several]
+    ladders = [regime for regime in regimes if "along_training" not in regime]
+    of = {regime["axis"] for regime in ladders}
+    timed = [regime for regime in regimes if "along_training" in regime]
     environment = Environment(
         loader=PackageLoader("toydepth.page", "template"),
         autoescape=True,
@@ -70,13 +82,24 @@ def page(
     return environment.get_template("report.html.j2").render(
         title=title,
         cards=cards,
+        questions=questions(regimes),
         regimes=regimes,
+        ladders=ladders,
+        times=[along_report.row(regime) for regime in timed],
+        headings=along_report.HEADINGS,
+        pictures=[
+            (along_report.DRAWINGS[name], _told(timed), b64encode(png).decode())
+            for name, png in (along or {}).items()
+        ],
+        features=[features_report.row(regime) for regime in ladders if "features" in regime],
+        of_features=features_report.HEADINGS,
+        size=of.pop() if len(of) == 1 else "size",
         main=main,
         still=b64encode(still).decode() if still else None,
         sections=sections,
         probes=found.probes,
         differences=differences(regimes, found.settings),
-        diverged=[(r["label"], rung) for r in regimes for rung in r["diverged"]],
+        diverged=[(r["label"], r["axis"], rung) for r in regimes for rung in r["diverged"]],
         unfinished=report["unfinished"],
         notes=report["notes"] + found.notes,
         commands=commands(found.overrides),
@@ -87,6 +110,19 @@ def page(
         behaviour=Markup(_template("page.js")),
         plotly=Markup(_plotly()) if figures else "",
     )
+
+
+def _teacher(teacher: dict[str, Any]) -> str:
+    """What a probe calls it."""
+    own = DRAWN_BY.get(teacher["kind"], ())
+    return teacher_name(teacher["kind"], {name: teacher[name] for name in own})
+
+
+def _told(timed: Sequence[dict[str, Any]]) -> str:
+    """What a figure of losses along training shows, in words."""
+    words = [f"{r['label']}: {r['along_training']['steps']['verdict']}" for r in timed]
+    more = f"; and {len(words) - TOLD} more" if len(words) > TOLD else ""
+    return "; ".join(words[:TOLD]) + more + "."
 
 
 def script_json(value: Any) -> Markup:

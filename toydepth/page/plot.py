@@ -10,7 +10,11 @@ import numpy as np
 from toydepth.page.looks import Look
 
 GRID, GUIDE, PAPER = "var:grid", "var:guide", "var:paper"
-REFERENCES = ((1, "averaging"), (3, "discretisation"))
+# The exponents that theory has, by what a size counts.
+REFERENCES = {
+    "depth": ((1, "averaging"), (3, "discretisation")),
+    "width": ((1, "superposition"),),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,15 +155,25 @@ def log_axis(title: str, low: float, high: float) -> dict[str, Any]:
     return {"title": title, "type": "log", "range": [low, high]} | ticks
 
 
-def level_axis(title: str, values: Iterable[float]) -> dict[str, Any]:
-    """A linear axis around the values and the two exponents of the theory."""
-    every = list(values) + [level for level, _ in REFERENCES]
+def references(regimes: Iterable[dict[str, Any]]) -> list[tuple[float, str]]:
+    """What theory has for the regimes of a figure: of a level with several names, the first."""
+    named: dict[float, str] = {}
+    for axis in dict.fromkeys(regime["axis"] for regime in regimes):
+        named |= {level: name for level, name in REFERENCES[axis] if level not in named}
+    return list(named.items())
+
+
+def level_axis(
+    title: str, values: Iterable[float], named: Sequence[tuple[float, str]]
+) -> dict[str, Any]:
+    """A linear axis around the values and the exponents of the theory."""
+    every = list(values) + [level for level, _ in named]
     room = 0.15 * (max(every) - min(every)) or 0.5
     return {"title": title, "range": [min(every) - room, max(every) + room]}
 
 
-def levels(named: Sequence[tuple[float, str]] = REFERENCES) -> dict[str, Any]:
-    """Level lines and their names: the exponents of averaging and of discretisation."""
+def levels(named: Sequence[tuple[float, str]]) -> dict[str, Any]:
+    """Level lines and their names, such as the exponents of averaging and of discretisation."""
     lines = [
         {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": level, "y1": level,
          "layer": "below", "line": {"color": GUIDE, "width": 1, "dash": "dot"}}

@@ -24,8 +24,12 @@ class Shown(NamedTuple):
 def choose(
     regimes: Sequence[dict[str, Any]], laws: Sequence[PowerLaw | None]
 ) -> tuple[list[Shown], str]:
-    """(the regimes to draw, of those with a loss; a note if there are more)."""
-    with_loss = [place for place, regime in enumerate(regimes) if regime["depths"]]
+    """(the regimes to draw, of the ladders with a loss; a note if there are more)."""
+    with_loss = [
+        place
+        for place, regime in enumerate(regimes)
+        if regime["sizes"] and "along_training" not in regime
+    ]
     places = [with_loss[index] for index in spread(len(with_loss), REGIMES)]
     every_look = looks([regimes[place] for place in places])
     shown = [

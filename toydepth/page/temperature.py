@@ -58,7 +58,8 @@ def temperature(regimes: Sequence[dict[str, Any]]) -> Plot | None:
     x = {"title": "temperature T"}
     if min(heats) > 0:
         x = plot.size_axis("temperature T", heats)
-    y = plot.level_axis("exponent α", [regime["alpha"]["value"] for regime in every])
+    named = plot.references(every)
+    y = plot.level_axis("exponent α", [regime["alpha"]["value"] for regime in every], named)
     note = ""
     if len(chosen) < len(names):
         note += f"{len(chosen)} of {len(names)} series are drawn. "
@@ -69,7 +70,7 @@ def temperature(regimes: Sequence[dict[str, Any]]) -> Plot | None:
         "Alpha against temperature",
         plot.listed(sentences),
         traces,
-        plot.layout(x, y, **plot.levels()),
+        plot.layout(x, y, **plot.levels(named)),
         legend,
         note + "Bars: 95 %.",
     )

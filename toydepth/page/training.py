@@ -38,6 +38,7 @@ def training(shown: Sequence[Shown], note: str = "") -> Plot | None:
         legend.append(plot.entry(key, regime["label"], look, regime["teacher"]["kind"]))
         ends = f"from {course[0]['value']:.2f} to {course[-1]['value']:.2f}"
         sentences.append(f"{regime['label']}: {ends}")
+    named = plot.references(its.regime for its in drawn)
     values = [at["value"] for its in drawn for at in its.regime["alpha_over_training"]]
     title = "training steps" if same else "share of each rung’s training"
     return Plot(
@@ -45,7 +46,9 @@ def training(shown: Sequence[Shown], note: str = "") -> Plot | None:
         "Alpha against training",
         "How the exponent moves while the rungs train. " + plot.listed(sentences),
         traces,
-        plot.layout({"title": title}, plot.level_axis("exponent α", values), **plot.levels()),
+        plot.layout(
+            {"title": title}, plot.level_axis("exponent α", values, named), **plot.levels(named)
+        ),
         legend,
         note + ("Bands: 95 %." if len(drawn) <= BANDS else "Bands are left out."),
     )

@@ -19,7 +19,7 @@ class CompareError(ValueError):
 
 def compare(results: Sequence[str], output: Path) -> dict[str, Any]:
     """Mean middle step against depth, fitted for each kind of network: models, the teachers of one
-    kind, the students of one kind of teacher, objective and temperature.
+    kind, the students of one kind of teacher, objective, block and temperature.
 
     Each result is a probe.json or a folder above some. Writes compare.json and the figures into
     `output` and returns what compare.json says. A model's step falls as depth^-1 in arXiv
@@ -121,6 +121,8 @@ def _point(probe: str, subject: dict[str, Any], path: Path) -> dict[str, Any]:
         of = f"{kind}s, {facts.get('teacher')} teacher"
     if kind == "student":
         of += f", {facts.get('objective')}"
+        block = facts.get("block", "residual")  # which an older probe does not name
+        of += "" if block == "residual" else f", {block}"
         of += f", T = {facts['temperature']:g}" if "temperature" in facts else ""
     step = subject["middle_step"]
     return {

@@ -64,7 +64,7 @@ def _measure_run(probe: Probe) -> tuple[dict[str, Any], Callable[[], dict[str, b
     with progress(count(e)) as bar:
         subjects, notes = probe_run(probe, e, lambda done, label: bar.update(done, label, None))
     summary = {
-        "name": f"{e.teacher.kind} teacher, {e.objective.kind}",
+        "name": f"{e.teacher.name} teacher, {e.objective.kind}",
         "probed": {"run": probe.run, "settings": asdict(probe)},
         "subjects": [describe(subject) for subject in subjects],
         **dict.fromkeys(("clusters", "readout", "trace")),

@@ -38,6 +38,8 @@ def read_run(folder: str) -> Experiment:
         raise SettingError("run", folder, words) from None
     except (OSError, OmegaConfBaseException, ValueError, AttributeError) as error:
         raise SettingError("run", folder, f"it holds no run of toydepth.train: {error}") from None
+    if e.axis != "depth":
+        raise SettingError("run", folder, f"its {e.student.block} has no layers to look at")
     for depth in _kept(path, e):
         try:
             load_rung(path, depth, depth_problem(e).start(depth))
@@ -83,20 +85,24 @@ def probe_run(
 
     def name(kind: str, depth: int, replica: int, condition: int = 0) -> tuple[str, dict]:
         seed = e.teacher.seed + replica
-        facts = {"teacher": e.teacher.kind, "objective": e.objective.kind, "teacher_seed": seed}
+        facts = {"teacher": e.teacher.name, "objective": e.objective.kind, "teacher_seed": seed}
+        if kind == "student":
+            facts |= {"block": e.student.block}
         label = f"{kind} of depth {depth}"
         if e.replicas > 1:
             label += f", teacher seed {seed}"
-        if problem.labels[condition] is not None and not kind.endswith("teacher"):
-            facts |= {problem.condition: problem.labels[condition]}
+        if not kind.endswith("teacher"):
+            known = {k: v for k, v in problem.labels[condition].items() if v is not None}
+            facts |= known
             if len(problem.labels) > 1:
-                label += f", T = {problem.labels[condition]:g}"
+                short = {"temperature": "T", "peak_rate": "rate"}
+                label += "".join(f", {short[k]} = {v:g}" for k, v in known.items())
         return label, facts
 
     forward = jax.jit(partial(hidden_states, depth=e.teacher.depth))
     for replica in range(e.replicas):
         teacher = problem.teacher(e.teacher.seed + replica)
-        label, facts = name(f"{e.teacher.kind} teacher", e.teacher.depth, replica)
+        label, facts = name(f"{e.teacher.name} teacher", e.teacher.depth, replica)
         add("teacher", label, facts, e.teacher.depth, partial(forward, teacher.layers))
     for depth in kept:
         weights = load_rung(folder, depth, problem.start(depth))

@@ -5,6 +5,8 @@ public API:
 
 - `fit_power_law`  L = c s^-alpha (+ L0), by least squares on log L -> `PowerLaw`
 - `local_alpha`    the exponent between neighbouring sizes -> list of `LocalAlpha`
+- `read_course`    local exponents along time, and the window in which a power law holds -> `Course`
+- `course_verdict` what it says of an expected exponent, in words
 - `Law`            L = sum of c_v / x_v^a_v + L0, each exponent fitted or fixed
 - `fit_law`        a law fitted to losses, with standard errors -> `LawFit`
 - `by_clusters`    the same fit, with errors that may be alike within clusters
@@ -42,10 +44,12 @@ from toydepth.scaling.shapes import (
     buildable_for_loss,
     shape_price,
 )
+from toydepth.scaling.window import Course, Window, course_verdict, read_course
 
 __all__ = [
     "UNIVERSAL_EXPONENTS",
     "Comparison",
+    "Course",
     "Draws",
     "Estimate",
     "FloorComparison",
@@ -57,6 +61,7 @@ __all__ = [
     "Plan",
     "PowerLaw",
     "ShapePrice",
+    "Window",
     "alike",
     "aspect_ratio",
     "bootstrap",
@@ -64,6 +69,7 @@ __all__ = [
     "buildable_for_compute",
     "buildable_for_loss",
     "compare",
+    "course_verdict",
     "fit_law",
     "fit_power_law",
     "folds",
@@ -74,6 +80,7 @@ __all__ = [
     "local_alpha",
     "percentiles",
     "profile_intervals",
+    "read_course",
     "shape_price",
     "smallest_model",
     "warnings",

@@ -3,6 +3,7 @@
 from toydepth.toy.layers import Mlp, mlp, rms_norm
 from toydepth.toy.objectives import kl_divergence, mean_squared_error
 from toydepth.toy.problem import Problem, depth_problem, new_student
+from toydepth.toy.problems import problem_of
 from toydepth.toy.random import Purpose, key_for
 from toydepth.toy.student import BLOCKS, Student, deepen
 from toydepth.toy.teacher import KINDS, Teacher, draw_teacher, final_state, hidden_states
@@ -25,5 +26,6 @@ __all__ = [
     "mean_squared_error",
     "mlp",
     "new_student",
+    "problem_of",
     "rms_norm",
 ]

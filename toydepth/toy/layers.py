@@ -89,8 +89,12 @@ def uniform_mlp(key: Key[Array, ""], width: int, depth: int) -> Mlp:
     sizes = [math.prod(shape) for shape in shapes]
     # One draw for all three: the generator takes longer to compile than to run.
     drawn = jax.random.uniform(key, (depth, sum(sizes)), minval=-1.0)
-    w_in, b_in, w_out = (
-        flat.reshape(depth, *shape)
-        for flat, shape in zip(jnp.split(drawn, np.cumsum(sizes)[:-1], axis=1), shapes, strict=True)
+    parts = zip(
+        jnp.split(drawn, np.cumsum(sizes)[:-1], axis=1), shapes, uniform_bounds(width), strict=True
     )
-    return Mlp(w_in * width**-0.5, b_in * width**-0.5, w_out * hidden**-0.5)
+    return Mlp(*(flat.reshape(depth, *shape) * bound for flat, shape, bound in parts))
+
+
+def uniform_bounds(width: int) -> Mlp:
+    """The largest size of each of the weights that `uniform_mlp` draws."""
+    return Mlp(width**-0.5, width**-0.5, (EXPANSION * width) ** -0.5)

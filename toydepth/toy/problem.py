@@ -7,7 +7,9 @@ varies something else (a width, a vocabulary) is another `Problem`.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Int, Key, PyTree
@@ -25,9 +27,9 @@ class Problem:
 
     Attributes:
       axis: what a rung's size is called.
-      condition: what the variants of the loss that train side by side differ in.
-      conditions: its value for each variant.
-      labels: the same for people, None where the loss has no such thing.
+      conditions: what the loss is told of each variant that trains side by side.
+      labels: by what a variant is known, name -> value (None where the loss has no such thing).
+      rates: the peak learning rate of each variant, at size 1.
       teacher: seed -> the teacher.
       key: purpose -> the key of a stream of inputs.
       inputs: (key, step, rows) -> those rows of the batch at that step.
@@ -37,12 +39,14 @@ class Problem:
       grow: (parameters, size) -> parameters of that size that do the same.
       loss: (parameters, teacher, condition, inputs, targets) -> mean loss of the batch.
       training_loss: the same as training computes it, where that is less exact, else None.
+      decay: parameters -> what an update adds to the gradient's direction, None for nothing.
+      observe: what else a test measures, arguments as for `loss`, name -> number.
     """
 
     axis: str
-    condition: str
-    conditions: Float[Array, "conditions"]
-    labels: tuple[float | None, ...]
+    conditions: Float[Array, "conditions"] | Int[Array, "conditions"]
+    labels: tuple[dict[str, float | None], ...]
+    rates: tuple[float, ...]
     teacher: Callable[[int], PyTree]
     key: Callable[[Purpose], Key[Array, ""]]
     inputs: Callable[[Key[Array, ""], Int[Array, ""], Int[Array, "rows"]], Float[Array, "rows ..."]]
@@ -52,6 +56,37 @@ class Problem:
     grow: Callable[[PyTree, int], PyTree]
     loss: Callable[..., Float[Array, ""]]
     training_loss: Callable[..., Float[Array, ""]] | None
+    decay: Callable[[PyTree], PyTree] | None = None
+    observe: Callable[..., dict[str, Float[Array, ""]]] | None = None
+
+
+class Variant(NamedTuple):
+    """One of the temperatures and rates that train side by side, and by what it is known."""
+
+    temperature: float
+    rate: float
+    label: dict[str, float | None]
+
+
+def variants(e: Experiment) -> list[Variant]:
+    """Each temperature with each learning rate; the rate is named where there are several."""
+    given = e.optimizer.learning_rate
+    rates = given if isinstance(given, tuple) else (given,)
+    found = []
+    for temperature in e.target.temperature:
+        for rate in rates:
+            label: dict[str, float | None] = {
+                "temperature": temperature if e.objective.kind == "kl" else None
+            }
+            label |= {"peak_rate": rate} if len(rates) > 1 else {}
+            found.append(Variant(temperature, rate, label))
+    return found
+
+
+def weight_decay(e: Experiment) -> Callable[[PyTree], PyTree] | None:
+    """Decoupled decay of every weight in proportion to itself; None without any."""
+    decay = e.optimizer.weight_decay
+    return partial(jax.tree.map, lambda w: decay * w) if decay else None
 
 
 def new_student(e: Experiment, depth: int) -> Student:
@@ -68,6 +103,7 @@ def new_student(e: Experiment, depth: int) -> Student:
 def depth_problem(e: Experiment) -> Problem:
     """Students of several depths that learn a deep teacher (arXiv 2602.05970, appendix C)."""
     width, head, vocabulary = e.student.width, e.objective.head, e.objective.vocabulary
+    found = variants(e)
 
     def teacher(seed: int) -> Teacher:
         return draw_teacher(
@@ -77,6 +113,7 @@ def depth_problem(e: Experiment) -> Problem:
             depth=e.teacher.depth,
             vocabulary=vocabulary or 0,
             head=head,
+            **e.teacher.drawn_by,
         )
 
     student = partial(new_student, e)
@@ -94,9 +131,9 @@ def depth_problem(e: Experiment) -> Problem:
 
     return Problem(
         axis="depth",
-        condition="temperature",
-        conditions=jnp.array(e.target.temperature, jnp.float32),
-        labels=e.target.temperature if e.objective.kind == "kl" else (None,),
+        conditions=jnp.array([v.temperature for v in found], jnp.float32),
+        labels=tuple(v.label for v in found),
+        rates=tuple(v.rate for v in found),
         teacher=teacher,
         key=partial(key_for, e.seed),
         inputs=partial(stream.inputs, width=width),
@@ -108,4 +145,5 @@ def depth_problem(e: Experiment) -> Problem:
         training_loss=None
         if e.train.precision == "float32"
         else partial(loss, precision=e.train.precision),
+        decay=weight_decay(e),
     )

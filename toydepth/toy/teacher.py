@@ -1,6 +1,7 @@
 """Teachers: the networks that define a target. One function per kind draws the weights.
 
-To add a kind, write its function, name it in `KINDS`, and give it a file in `conf/teacher/`.
+To add a kind, write its function, name it in `KINDS`, and give it a file in `conf/teacher/`. What
+it is drawn by, besides a depth, is a setting of `config.Teacher`, named in `config.DRAWN_BY`.
 """
 
 from typing import NamedTuple
@@ -9,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
+from toydepth.toy.between import correlated, mixed
 from toydepth.toy.layers import Mlp, mlp, rms_norm, uniform_mlp
 from toydepth.toy.random import Purpose, key_for
 
@@ -30,19 +32,31 @@ def independent(key: Key[Array, ""], width: int, depth: int) -> Mlp:
     return uniform_mlp(key, width, depth)
 
 
-KINDS = {"shared": shared, "independent": independent}
+KINDS = {
+    "shared": shared,
+    "independent": independent,
+    "mixed": mixed,
+    "correlated": correlated,
+}
 
 
 def draw_teacher(
-    kind: str, seed: int, *, width: int, depth: int, vocabulary: int, head: str | None
+    kind: str,
+    seed: int,
+    *,
+    width: int,
+    depth: int,
+    vocabulary: int,
+    head: str | None,
+    **drawn_by: float | str,
 ) -> Teacher:
-    """Draws a teacher (arXiv 2602.05970, appendix C).
+    """Draws a teacher (arXiv 2602.05970, appendix C); `drawn_by` is what its kind asks for.
 
     W_in, b ~ U(+-1/sqrt(m)); W_out ~ U(+-1/sqrt(4m)) / sqrt(depth). The head is drawn
     U(+-1/sqrt(m)) where the student learns one of its own (`head="learned"`), N(0, 1/m) where
     the student is given this one (`"frozen"`), and is absent for `None`.
     """
-    layers = KINDS[kind](key_for(seed, Purpose.TEACHER), width, depth)
+    layers = KINDS[kind](key_for(seed, Purpose.TEACHER), width, depth, **drawn_by)
     layers = layers._replace(w_out=layers.w_out * depth**-0.5)
     return Teacher(layers, draw_head(key_for(seed, Purpose.HEAD), width, vocabulary, head))
 

@@ -36,6 +36,7 @@ def start_tracker(
     config: dict[str, Any],
     resumed: bool = False,
     replicas: int = 1,
+    axis: str = "depth",
 ) -> Tracker:
     """W&B or nothing. Where its page is, is kept in the folder; what is resumed goes on there.
 
@@ -62,6 +63,7 @@ def start_tracker(
             run_id=known.run_id,
             resume=resumed,
             replicas=replicas,
+            axis=axis,
         )
         keep_address(folder, started.address)
     except Exception as error:

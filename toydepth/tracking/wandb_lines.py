@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 # Fields that say where a measurement stands, logged beside it under their own names.
 PLACE = ("step", "total_step", "seconds")
 COURSE = "alpha_over_training"
+# What the variants of one rung, trained side by side, differ in, and its short name.
+VARIANT = {"temperature": "T", "peak_rate": "rate"}
 SHARE = "training_share"  # the axis of COURSE: the part of its training that each rung has had
 EXIT = {"completed": 0, "failed": 1, "diverged": 3, "stopped": 130}
 
@@ -38,9 +40,12 @@ def measurement(record: dict[str, Any], number: int, axis: str, replicas: int) -
 
 
 def metrics(record: dict[str, Any], axis: str, replicas: int) -> dict[str, float]:
-    """A record's measurements under their W&B names, such as `train/depth_12/loss/T=0.1`."""
-    where = {*PLACE, axis, "kind", "rung", "time", "replica", "temperature"}
-    suffix = _heat(record.get("temperature"))
+    """A record's measurements under their W&B names, such as `train/depth_12/loss/T=0.1`.
+
+    In a run of several rates it has the peak rate, too: `train/width_32/loss/T=0.1/rate=0.01`.
+    """
+    where = {*PLACE, axis, "kind", "rung", "time", "replica", *VARIANT}
+    suffix = _variant(record, VARIANT)
     if replicas > 1:
         suffix += f"/replica_{record['replica']}"
     return {
@@ -52,11 +57,11 @@ def metrics(record: dict[str, Any], axis: str, replicas: int) -> dict[str, float
 
 def course_lines(course: Sequence[dict[str, Any]], when: dict[str, Any]) -> list[dict[str, Any]]:
     """A line for each time at which alpha is known; `when` is the clock of the last measurement."""
-    heat = _heats(course)
+    variant = _variants(course)
     return [
         {SHARE: entry["share"]}
         | {
-            f"{COURSE}/{name}{heat(entry)}": entry[name]
+            f"{COURSE}/{name}{variant(entry)}": entry[name]
             for name in ("value", "stderr", "low", "high", "steps")
             if entry.get(name) is not None
         }
@@ -69,15 +74,16 @@ def loss_chart(result: dict[str, Any], axis: str) -> wandb.plot.CustomChart | No
     """The losses by size, as a chart with its table; None without a rung."""
     import wandb
 
-    columns = [axis, "replica", "temperature", "loss", "loss_stderr", "steps", "converged"]
-    columns.append("status")
-    rows = [[rung.get(column) for column in columns] for rung in result.get("rungs", [])]
-    if not rows:
+    rungs = result.get("rungs", [])
+    if not rungs:
         return None
+    columns = [axis, "replica", "temperature"]
+    columns += ["peak_rate"] if any("peak_rate" in rung for rung in rungs) else []
+    columns += ["loss", "loss_stderr", "steps", "converged", "status"]
     table = wandb.Table(columns=columns, allow_mixed_types=True)
-    for row in rows:  # all at once, W&B would import pandas to see whether they are a data frame
-        table.add_data(*row)
-    stroke = "temperature" if len({row[2] for row in rows}) > 1 else "replica"
+    for rung in rungs:  # all at once, W&B would import pandas to see whether they are a data frame
+        table.add_data(*(rung.get(column) for column in columns))
+    stroke = next(iter(_differing(rungs)), "replica")
     return wandb.plot.line(table, axis, "loss", stroke=stroke, title=f"loss by {axis}")
 
 
@@ -91,19 +97,19 @@ def summary(
 ) -> dict[str, Any]:
     """The numbers by which runs are compared: the exponent, the mean loss of each rung, the end.
 
-    In a run of several temperatures each has its own, such as `alpha/T=0.1`, from the end of the
-    course; and failed or diverged rungs leave no mean behind.
+    In a run of several temperatures or rates each has its own, such as `alpha/T=0.1`, from the end
+    of the course; and failed or diverged rungs leave no mean behind.
     """
     found: dict[str, Any] = {"status": result.get("status"), "error": result.get("error")}
     found |= _exponent(result.get("alpha") or {})
-    heat = _heats(course)
-    for entry in course if not result.get("alpha") else ():  # the last of each temperature stays
-        found |= _exponent(entry, heat(entry))
+    variant = _variants(course)
+    for entry in course if not result.get("alpha") else ():  # the last of each variant stays
+        found |= _exponent(entry, variant(entry))
     losses = defaultdict(list)
     rungs = result.get("rungs", [])
-    heat = _heats(rungs)
+    variant = _variants(rungs)
     for rung in rungs:
-        losses[f"loss/{axis}_{rung[axis]:02d}{heat(rung)}"].append(rung["loss"])
+        losses[f"loss/{axis}_{rung[axis]:02d}{variant(rung)}"].append(rung["loss"])
     for name, values in losses.items():
         if None not in values:
             found[name] = math.fsum(values) / len(values)
@@ -115,11 +121,16 @@ def _exponent(alpha: dict[str, Any], suffix: str = "") -> dict[str, Any]:
     return {f"{name}{suffix}": alpha.get(field) for field, name in names.items()}
 
 
-def _heats(entries: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], str]:
-    """Names the temperature of an entry, where there are several."""
-    several = len({entry.get("temperature") for entry in entries}) > 1
-    return lambda entry: _heat(entry.get("temperature")) if several else ""
+def _variants(entries: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], str]:
+    """Names the temperature and the rate of an entry, where there are several."""
+    differing = _differing(entries)
+    return lambda entry: _variant(entry, differing)
 
 
-def _heat(temperature: float | None) -> str:
-    return "" if temperature is None else f"/T={temperature:g}"
+def _differing(entries: Sequence[dict[str, Any]]) -> list[str]:
+    return [name for name in VARIANT if len({entry.get(name) for entry in entries}) > 1]
+
+
+def _variant(entry: dict[str, Any], names: Iterable[str]) -> str:
+    known = [(VARIANT[name], entry.get(name)) for name in names]
+    return "".join(f"/{name}={value:g}" for name, value in known if value is not None)

@@ -21,7 +21,6 @@ from toydepth.tracking import wandb_lines
 from toydepth.tracking.wandb_address import Address
 from toydepth.tracking.wandb_tracker import keep_config, keep_files
 
-AXIS = "depth"
 _START_SECONDS = 30  # longest wait for the server when an upload starts
 _FINISH_SECONDS = 600  # longest wait for it to take all
 
@@ -35,6 +34,7 @@ class Tracked(NamedTuple):
 
     Attributes:
       address: where its page is to be; W&B decides on an entity that is None.
+      axis: the name of a size: the field of the lines and of the result's rungs.
       group, name: what a new page is called; of an old one they are the user's.
       config: the resolved configuration.
       lines: of its measurements (`wandb_lines.measurement`).
@@ -44,6 +44,7 @@ class Tracked(NamedTuple):
     """
 
     address: Address
+    axis: str
     group: str
     name: str
     config: dict[str, Any]
@@ -133,7 +134,7 @@ def _upload(run: Tracked, opened: Callable[[Address], None], place: str) -> Uplo
 
 def _send(page, run: Tracked) -> int:
     """Sends the lines from the first one that the server lacks; returns how many measurements."""
-    lines = run.lines
+    lines, axis = run.lines, run.axis
     known = page.starting_step if page.resumed else 0
     if run.result is None and known > len(lines):
         return 0
@@ -150,19 +151,19 @@ def _send(page, run: Tracked) -> int:
         if step >= known and not ended:
             own = {"_runtime": line.get("seconds", seconds)}
             page._interface.publish_history(page, line | own, step=step)
-    table = f"loss_by_{AXIS}_table"
-    chart = wandb_lines.loss_chart(result, AXIS)
+    table = f"loss_by_{axis}_table"
+    chart = wandb_lines.loss_chart(result, axis)
     if chart:
         last = len(lines) + len(closing)
         lacking = last >= known and not ended
         if lacking:
-            page.log({f"loss_by_{AXIS}": chart} | end, step=last, commit=True)
+            page.log({f"loss_by_{axis}": chart} | end, step=last, commit=True)
         if lacking or not page.summary.get(table):
             page.summary[table] = chart.table
     page.summary.update(
         newest
         | _whole(closing)
-        | wandb_lines.summary(result, AXIS, run.course)
+        | wandb_lines.summary(result, axis, run.course)
         | {"_runtime": seconds, "_wandb": {"runtime": int(seconds)}}
     )
     keep_files(page, run.files)
