@@ -1,5 +1,7 @@
 """Lanczos and the trace against a dense Hessian of a small head."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,19 +13,18 @@ from toydepth.engine.curvature import curvature
 from toydepth.engine.observer import observer
 from toydepth.toy import Purpose, problem_of
 
+SMALL = {
+    "teacher": {"kind": "head", "depth": 0},
+    "student": {"block": "head", "depth": [0], "width": 4, "scale": 1.0},
+    "objective": {"kind": "kl", "head": "learned", "vocabulary": 6},
+    "target": {"temperature": [0.01, 0.5]},
+    "train": {"method": "scratch", "batch_size": 64},
+}
+
 
 @pytest.mark.parametrize("probes", [100, 12])
 def test_eigenvalues_and_trace_are_those_of_the_dense_hessian(make, probes):
-    e = make(
-        {
-            "teacher": {"kind": "head", "depth": 0},
-            "student": {"block": "head", "depth": [0], "width": 4, "scale": 1.0},
-            "objective": {"kind": "kl", "head": "learned", "vocabulary": 6},
-            "target": {"temperature": [0.01, 0.5]},
-            "train": {"method": "scratch", "batch_size": 64},
-            "hessian": {"eigenvalues": 3, "probes": probes},
-        }
-    )
+    e = make(SMALL | {"hessian": {"eigenvalues": 3, "probes": probes}})
     problem = problem_of(e)
     grid = layout(1, replicas=1, batch=64)
     teacher = problem.teacher(0)
@@ -50,6 +51,26 @@ def test_eigenvalues_and_trace_are_those_of_the_dense_hessian(make, probes):
         )
         assert (error > 0) is (probes < 24)
         assert found["gradient_norm"] > 0
+
+
+@pytest.mark.parametrize("flat", [0.0, np.inf])
+def test_a_cell_without_curvature_costs_the_others_nothing(make, flat):
+    """A loss that is level, or whose derivatives are no numbers, in the second of two cells."""
+    e = make(SMALL | {"hessian": {"eigenvalues": 2}})
+    problem = problem_of(e)
+
+    def loss(params, teacher, condition, *rest):
+        level = flat * jnp.sum(jnp.square(params["head"]))
+        return jnp.where(condition == 1, level, problem.loss(params, teacher, condition, *rest))
+
+    grid = layout(1, replicas=1, batch=64)
+    teachers = grid.spread(np.asarray(problem.teacher(0))[None])
+    params = jax.tree.map(lambda w: np.broadcast_to(w, (1, 2, *w.shape)), problem.start(4))
+    seen = observer(e, dataclasses.replace(problem, loss=loss, observe=None), grid, teachers)(
+        params
+    )
+    assert set(seen[0, 0]) == {"hessian_1", "hessian_2", "hessian_trace", "hessian_trace_stderr"}
+    assert seen[0, 1] == {}
 
 
 def test_a_trace_is_as_far_from_the_truth_as_it_says():

@@ -112,6 +112,31 @@ def test_headline_of_many():
     assert (card.value, card.interval) == ("–", "5 regimes, no exponent")
 
 
+def test_a_crossover_has_a_card_of_its_own():
+    """A median over what a sweep varies would say nothing."""
+    rhos = [0.5, 0.7, 0.9, 0.99, 1.0]
+    swept = [regime(f"mixed (rho = {rho})", "mixed", value=1 + 2 * rho) for rho in rhos]
+    series = {
+        "axis": "rho", "label": "", "values": rhos, "rises": True, "sentence": "alpha rises",
+        "regimes": [r["label"] for r in swept], "alpha": [r["alpha"] for r in swept],
+        "local_alpha": [[] for _ in rhos],
+    }  # fmt: skip
+    title, (card,) = headline(swept, {}, [series])
+    assert (card.label, card.value) == ("rho from 0.5 to 1.0", "2.00 to 3.00")
+    assert (card.interval, card.verdict, card.doubt) == ("5 regimes", "alpha rises", False)
+    assert title == "rho from 0.5 to 1.0: α 2.00 to 3.00"
+    _, cards = headline([*swept, regime("shared")], {}, [series])
+    assert [card.label for card in cards] == ["rho from 0.5 to 1.0", "shared"]
+    unknown = series | {"alpha": [None] * 5, "rises": None}
+    _, (card,) = headline(swept, {}, [unknown])
+    assert (card.value, card.interval) == ("–", "5 regimes, no exponent")
+
+
+def test_of_many_regimes_without_an_exponent_none_is_told():
+    _, (card,) = headline([regime(alpha=None)] * 5, {})
+    assert (card.value, card.interval) == ("–", "5 regimes, no exponent")
+
+
 def test_json_cannot_end_its_script():
     hostile = "</script><!--\u2028\u2029 'ü\""
     text = script_json({hostile: [hostile, np.nan, float("inf"), 1.5]})

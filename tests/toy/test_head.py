@@ -76,14 +76,24 @@ def test_each_temperature_has_each_rate(problem):
         ("optimizer", {"weight_decay": -1.0}, "optimizer.weight_decay=-1.0"),
         ("optimizer", {"weight_decay": float("inf")}, "optimizer.weight_decay=inf"),
         ("optimizer", {"learning_rate": [0.1, 0.1]}, "optimizer.learning_rate=[0.1, 0.1]"),
+        ("hessian", {"eigenvalues": 96}, "hessian.eigenvalues=96"),  # of 8 * 12 parameters
     ],
 )
 def test_what_a_head_cannot_be_is_refused(make, group, changes, words):
     cfg = {name: dict(values) for name, values in HEAD.items()}
-    cfg[group] |= changes
+    cfg[group] = cfg.get(group, {}) | changes
     with pytest.raises(SettingError) as caught:
         make(cfg)
     assert str(caught.value).startswith(words + " is not allowed")
+
+
+def test_a_list_of_one_is_that_one(make):
+    """One regime, whichever way it was written."""
+    cfg = HEAD | {"optimizer": {"learning_rate": [0.1]}}
+    cfg |= {"student": HEAD["student"] | {"width": [8]}}
+    e = make(cfg)
+    assert (e.optimizer.learning_rate, e.student.width) == (0.1, 8)
+    assert all("peak_rate" not in label for label in problem_of(e).labels)
 
 
 def test_students_with_layers_need_some(make):
