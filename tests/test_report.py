@@ -415,11 +415,11 @@ def broken(**changes):
         (broken(rungs=[3]), "rungs[0] is 3, not an object"),
         (
             broken(rungs=[rung(3, 1.0, observed=3)]),
-            "rungs[0].observed is 3, not an object of finite numbers, or null",
+            "rungs[0].observed is '3', not an object of finite numbers, or null",
         ),
         (
             broken(rungs=[rung(3, 1.0, peak_rate=[0.1])]),
-            "rungs[0].peak_rate is [0.1], not a number or null",
+            "rungs[0].peak_rate is '[0.1]', not a number or null",
         ),
         (
             broken(rungs=[rung(3, 1.0, converged="yes")]),
