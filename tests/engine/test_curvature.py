@@ -60,8 +60,11 @@ def test_a_cell_without_curvature_costs_the_others_nothing(make, flat):
     problem = problem_of(e)
 
     def loss(params, teacher, condition, *rest):
-        level = flat * jnp.sum(jnp.square(params["head"]))
-        return jnp.where(condition == 1, level, problem.loss(params, teacher, condition, *rest))
+        return jax.lax.cond(
+            condition == 1,
+            lambda: flat * jnp.sum(jnp.square(params["head"])),
+            lambda: problem.loss(params, teacher, condition, *rest),
+        )
 
     grid = layout(1, replicas=1, batch=64)
     teachers = grid.spread(np.asarray(problem.teacher(0))[None])
