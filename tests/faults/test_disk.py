@@ -48,7 +48,7 @@ def test_a_full_disk_ends_a_run_that_goes_on_when_there_is_room(
     run, words = small_disk / "run", [*tiny, *ladders["scratch"]]
     finish(*words, "hydra.run.dir=whole")
     room = small_disk / "room"
-    process = start(*words, f"hydra.run.dir={run}", fault={"fill": [20, str(room)]})
+    process = start(*words, f"hydra.run.dir={run}", fault={"fill": [30, str(room)]})
     failed_in_one_line(process, run, "No space left on device")
     room.unlink()
     said = finish(*words, f"hydra.run.dir={run}", "resume=true")

@@ -23,7 +23,7 @@ def ladder(finish, numbers, tmp_path, tiny, ladders):
 
 # Which records and renames there are: one of a checkpoint is two renames, a rung is one more.
 POINTS = {
-    "scratch": [("append", 1, "before"), ("append", 20, "after")],
+    "scratch": [("append", 1, "before"), ("append", 40, "after")],
     "continuation": [("append", 11, "after"), ("rename", 7, "before"), ("rename", 12, "after")],
     "converge": [("append", 5, "after"), ("rename", 10, "before")],
 }

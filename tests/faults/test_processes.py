@@ -114,7 +114,7 @@ def test_two_processes_give_what_one_with_two_devices_gives(
 def test_a_signal_to_one_process_stops_both_and_they_go_on_to_the_same_numbers(
     start_two, numbers, tmp_path, tiny, ladders
 ):
-    words = [*tiny, *ladders["scratch"], "train.steps=400"]
+    words = [*tiny, *ladders["scratch"], "train.steps=150"]
     words += ["engine.checkpoint_seconds=1e6"]
     end(*start_two(*words, folder="whole"))
     first, second = start_two(*words)
@@ -133,9 +133,13 @@ def test_a_signal_to_one_process_stops_both_and_they_go_on_to_the_same_numbers(
 def test_a_process_that_is_lost_ends_the_other_with_a_line(start_two, tmp_path, tiny, ladders):
     words = [*tiny, *ladders["scratch"], "train.steps=1000000"]
     first, second = start_two(*words)
-    wait_for(first, "/s")
+    history = tmp_path / "run" / "history.jsonl"
+    deadline = time.monotonic() + 120
+    while not history.exists() or history.stat().st_size < 10_000:
+        assert first.is_alive() and time.monotonic() < deadline, first.said()
+        time.sleep(0.02)
     os.kill(second.pid, signal.SIGKILL)
-    first.join(timeout=600)
+    first.join(timeout=120)
     assert first.exitcode == 1, first.said()
     assert "failed: " in first.said() and "Traceback" not in first.said()
     assert list((tmp_path / "run" / "checkpoints").glob("[0-9]*"))
