@@ -404,7 +404,7 @@ def _check_layers(e: Experiment) -> None:
 
 def _least_parameters(e: Experiment) -> int:
     """Of the smallest student; the head of one that has layers is not counted."""
-    width = min(e.student.width) if isinstance(e.student.width, tuple) else e.student.width
+    width = min(e.sizes) if e.axis == "width" else e.student.width
     if e.student.block == "head":
         return width * e.objective.vocabulary
     if e.student.block == "autoencoder":

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from toydepth.regimes import Regime, size_of
+from toydepth.regimes import Regime, columns, size_of
 from toydepth.scaling import fit_power_law
 from toydepth.settings import printable
 
@@ -31,10 +31,10 @@ def features(regime: Regime) -> dict[str, Any] | None:
     found = {"widths": widths, "represented": means("represented"), "overlap": means("overlap")}
     overlapping = [point for point in points if point["overlap"] > 0]
     exponent = None
-    if len(set(map(size_of, overlapping))) > 2:
-        of = [(point["teacher_seed"], point["seed"]) for point in overlapping]
+    data = columns(overlapping)
+    if len(set(data.sizes)) > 2:
         overlaps = [point["overlap"] for point in overlapping]
-        law = fit_power_law(list(map(size_of, overlapping)), overlaps, None, of)
+        law = fit_power_law(data.sizes, overlaps, None, data.groups)
         exponent = dataclasses.asdict(law.alpha)
     return found | {"overlap_exponent": exponent}
 

@@ -22,6 +22,9 @@ def test_each_axis_has_its_question_its_card_and_its_figure(three):
     assert along[0]["steps"]["verdict"] in text
     (width,) = (r for r in report["regimes"] if r["axis"] == "width" and r["alpha"])
     assert width["verdict"] in text and width["sizes"] == [4, 8, 16]
+    assert width["features"]["overlap_exponent"]["value"] == pytest.approx(1)
+    assert width["features"]["represented"] == pytest.approx([0.9] * 3)
+    assert "Features in superposition" in text and "90.0% 90.0% 90.0%" in text
     assert {"loss_against_depth", "loss_against_width", "loss_over_training"} <= set(
         report["figures"]
     )
