@@ -30,11 +30,18 @@ def row(regime: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _exponent(window: dict[str, Any] | None) -> str:
-    if window is None:
+def exponent_words(exponent: dict[str, Any] | None) -> str:
+    """Such as "0.34 (0.33 to 0.35)", as far as it is known."""
+    if exponent is None:
         return "-"
-    exponent = window["exponent"]
-    return f"{exponent['value']:.2f} ({exponent['low']:.2f} to {exponent['high']:.2f})"
+    words = f"{exponent['value']:.2f}"
+    if exponent["low"] is not None:
+        words += f" ({exponent['low']:.2f} to {exponent['high']:.2f})"
+    return words
+
+
+def _exponent(window: dict[str, Any] | None) -> str:
+    return exponent_words(window and window["exponent"])
 
 
 def draw(timed: Timed) -> dict[str, bytes]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from toydepth.along_report import exponent_words
 from toydepth.regimes import Regime, columns, size_of
 from toydepth.scaling import fit_power_law
 from toydepth.settings import printable
@@ -42,16 +43,10 @@ def features(regime: Regime) -> dict[str, Any] | None:
 def row(regime: dict[str, Any]) -> tuple[str, ...]:
     """The cells of a table; a line for each width."""
     found = regime["features"]
-    exponent = found["overlap_exponent"]
-    words = "-"
-    if exponent:
-        words = f"{exponent['value']:.2f}"
-        if exponent["low"] is not None:
-            words += f" ({exponent['low']:.2f} to {exponent['high']:.2f})"
     return (
         printable(regime["label"]),
         "\n".join(map(str, found["widths"])),
         "\n".join(f"{share:.1%}" for share in found["represented"]),
         "\n".join(f"{overlap:.2g}" for overlap in found["overlap"]),
-        words,
+        exponent_words(found["overlap_exponent"]),
     )
