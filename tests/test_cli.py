@@ -1,6 +1,7 @@
 """Reading a command line: what it composes to, what is refused in a line, and how Hydra gets it."""
 
 import dataclasses
+import json
 import re
 import sys
 from functools import partial
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from toydepth import cli, config, toy
+from toydepth.resume import resolve, sign
 from toydepth.settings import SettingError, meanings
 from toydepth.train import VERB
 from toydepth.verb import groups
@@ -250,3 +252,14 @@ def test_a_configuration_from_before_a_setting_existed_has_its_default():
     assert config.experiment({"teacher": {"kind": "shared"}}) == config.experiment({})
     with pytest.raises(SettingError, match="seed=null is not allowed"):
         config.experiment({"seed": None})
+
+
+def test_a_run_from_before_a_setting_existed_is_resumed_with_its_default(tmp_path):
+    words = ["teacher=independent", f"resume={tmp_path}"]
+    sign(tmp_path, read_command(words).jobs[0])
+    signed = json.loads((tmp_path / "settings.json").read_text())
+    del signed["schedule.fall"], signed["optimizer.weight_decay"]
+    (tmp_path / "settings.json").write_text(json.dumps(signed))
+    assert resolve(read_command(words)).folder == tmp_path
+    with pytest.raises(SettingError, match=r"has schedule.fall=linear, not cosine$"):
+        resolve(read_command([*words, "schedule.fall=cosine"]))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toydepth.along_training import ONE_THIRD, Binned
+from toydepth.results import exponent_words
 from toydepth.settings import printable
 
 DRAWN = 8  # curves in one figure; more cannot be told apart
@@ -28,16 +29,6 @@ def row(regime: dict[str, Any]) -> tuple[str, ...]:
         "-" if last is None else f"{last:.2f}",
         timed["steps"]["verdict"],
     )
-
-
-def exponent_words(exponent: dict[str, Any] | None) -> str:
-    """Such as "0.34 (0.33 to 0.35)", as far as it is known."""
-    if exponent is None:
-        return "-"
-    words = f"{exponent['value']:.2f}"
-    if exponent["low"] is not None:
-        words += f" ({exponent['low']:.2f} to {exponent['high']:.2f})"
-    return words
 
 
 def _exponent(window: dict[str, Any] | None) -> str:

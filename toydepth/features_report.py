@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from toydepth.along_report import exponent_words
 from toydepth.regimes import Regime, columns, size_of
+from toydepth.results import exponent_words
 from toydepth.scaling import fit_power_law
 from toydepth.settings import printable
 

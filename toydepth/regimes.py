@@ -4,7 +4,6 @@ import dataclasses
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -172,12 +171,7 @@ def settings_of(result: dict[str, Any]) -> dict[str, Any]:
         for room in ("teacher", "student")
         for name, value in result[room].items()
     }
-    return _defaults() | told | result["settings"]
-
-
-@cache
-def _defaults() -> dict[str, Any]:
-    return config.settings(config.experiment({}))
+    return config.default_settings() | told | result["settings"]
 
 
 def label_regimes(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:

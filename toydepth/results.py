@@ -74,6 +74,16 @@ def read_result(path: Path) -> dict[str, Any]:
     return result
 
 
+def exponent_words(exponent: dict[str, Any] | None) -> str:
+    """Such as "0.34 (0.33 to 0.35)", as far as it is known."""
+    if exponent is None:
+        return "-"
+    words = f"{exponent['value']:.2f}"
+    if exponent["low"] is not None:
+        words += f" ({exponent['low']:.2f} to {exponent['high']:.2f})"
+    return words
+
+
 class _Wrong(ValueError):
     pass
 
@@ -121,6 +131,8 @@ def _check(result: dict[str, Any]) -> None:
         )
         for name in ("loss", "loss_stderr"):
             field(name, lambda value: value is None or _finite(value), "a finite number or null")
+    alpha = {"alpha": None} | result
+    _need("", alpha, "alpha", _exponent, "an exponent (value, low, high), or null")
     ramp = {"ramp_diverged": []} | result
     _need("", ramp, "ramp_diverged", lambda value: isinstance(value, list), "a list")
     for index, rung in enumerate(ramp["ramp_diverged"]):
@@ -160,6 +172,14 @@ def _whole(least: int):
 
 def _numbers(value: Any) -> bool:
     return value is None or (isinstance(value, dict) and all(map(_finite, value.values())))
+
+
+def _exponent(value: Any) -> bool:
+    """Null, or an exponent, with an interval or without."""
+    if not isinstance(value, dict):
+        return value is None
+    interval = [value.get("low"), value.get("high")]
+    return _finite(value.get("value")) and (interval == [None] * 2 or all(map(_finite, interval)))
 
 
 def _finite(value: Any) -> bool:

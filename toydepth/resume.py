@@ -135,9 +135,9 @@ def _job_differences(e: Experiment, folder: Path) -> list[str]:
     except (OSError, ValueError, YAMLError, OmegaConfBaseException) as error:
         return [f"settings that cannot be read ({error})"]
     return [
-        f"{name}={show(old.get(name))}, not {show(new)}"
+        f"{name}={show(old[name])}, not {show(new)}"
         for name, new in config.settings(e).items()
-        if old and old.get(name) != new
+        if old and old[name] != new
     ]
 
 
@@ -148,7 +148,8 @@ def _settings_of(folder: Path) -> dict[str, Any]:
         signed = json.loads(signature.read_text())
         if not isinstance(signed, dict):
             raise ValueError(f"{signature} holds no settings")
-        return signed
+        # One from before a setting existed was made with its default.
+        return config.default_settings() | signed
     try:
         cfg = OmegaConf.to_container(OmegaConf.load(composed)) if composed.exists() else None
         return config.settings(config.experiment(cfg)) if cfg else {}

@@ -1,8 +1,10 @@
 """A sweep as a whole: its report when the last job ends, and what is said of each job meanwhile."""
 
 import threading
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from omegaconf import DictConfig
 from toydepth import config
 from toydepth.cli import Command, say
 from toydepth.launchers import ELSEWHERE
-from toydepth.results import ResultError, read_result
+from toydepth.results import ResultError, exponent_words, read_result
 from toydepth.settings import reason
 from toydepth.standing import Standing
 
@@ -82,10 +84,21 @@ def sentence(folder: Path) -> str:
     if result["status"] == "failed":
         return f"failed: {result.get('error')}"
     teacher, axis = result["teacher"], result.get("axis", "depth")
-    losses = ", ".join(
-        f"{r[axis]}: {r['loss']:.3g}" if r["loss"] is not None else f"{r[axis]}: diverged"
-        for r in result["rungs"][:8]
-    )
+    rungs = defaultdict(list)
+    for rung in result["rungs"]:
+        rungs[rung[axis]].append(rung["loss"])
+    losses = ", ".join(f"{size}: {_span(found)}" for size, found in islice(rungs.items(), 8))
     own = {name: teacher[name] for name in config.DRAWN_BY.get(teacher["kind"], ())}
     who = f"{config.teacher_name(teacher['kind'], own)} teacher, seed {teacher['seed']}"
-    return f"{who}, {result['status']}; loss at {axis} {losses}"
+    alpha = f"; alpha {exponent_words(result['alpha'])}" if result.get("alpha") else ""
+    return f"{who}, {result['status']}{alpha}; loss at {axis} {losses}"
+
+
+def _span(losses: Sequence[float | None]) -> str:
+    """From the lowest to the highest of the losses at one size, and how many diverged."""
+    known = [loss for loss in losses if loss is not None]
+    if not known:
+        return "diverged"
+    ends = dict.fromkeys(f"{loss:.3g}" for loss in (min(known), max(known)))
+    lost = len(losses) - len(known)
+    return " to ".join(ends) + (f" ({lost} of {len(losses)} diverged)" if lost else "")
