@@ -25,12 +25,16 @@ from toydepth.settings import meanings
 from toydepth.tracking.wandb_lines import course_lines, loss_chart, measurement, summary
 
 STORED = Path(__file__).parent / "dashboard.json"
-DEPTHS = (3, 6, 12, 24)
+SIZES = {"depth": (3, 6, 12, 24), "width": (4, 8, 16, 32)}
 
 
-def build(project="depth", entity="lab", depths=DEPTHS):
+def build(project="depth", entity="lab", axis="depth", sizes=None):
     both = (dashboards.workspace, dashboards.report)
-    return dashboards.as_sent(*(make(project, entity, depths) for make in both))
+    return dashboards.as_sent(*(make(project, entity, axis, sizes or SIZES[axis]) for make in both))
+
+
+def every():
+    return {axis: without_ids(build(axis=axis)) for axis in SIZES}
 
 
 def without_ids(tree):
@@ -52,39 +56,44 @@ def leaves(tree, *keys):
 
 
 def test_the_specification_is_the_stored_one():
-    assert without_ids(build()) == json.loads(STORED.read_text())
+    assert every() == json.loads(STORED.read_text())
+
+
+@pytest.fixture(scope="module", params=SIZES)
+def axis(request):
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def logged():
+def logged(axis):
     """What the tracker logs of a ladder at one temperature, and of one over the published ones."""
     names = {"table": set(), "history": set(), "summary": set()}
     for heats in ([None], published_temperatures()):
         record = {"loss": 0.1, "step": 1, "replica": 0, "time": 1.0, "total_step": 1}
         rungs = [
-            {"depth": depth, "replica": 0, "loss": 0.1, "temperature": heat}
-            for depth in DEPTHS
+            {axis: size, "replica": 0, "loss": 0.1, "temperature": heat}
+            for size in SIZES[axis]
             for heat in heats
         ]
         value = {"value": 1.0, "stderr": 0.1, "low": 0.8, "high": 1.2}
         alpha = value if len(heats) == 1 else None
         course = [value | {"share": 1.0, "temperature": heat} for heat in heats]
         result = {"status": "completed", "alpha": alpha, "rungs": rungs}
-        names["summary"] |= set(summary(result, "depth", course))
+        names["summary"] |= set(summary(result, axis, course))
         for kind in ("train", "test"):
             for number, rung in enumerate(rungs):
                 names["history"] |= set(
-                    measurement(record | rung | {"kind": kind}, number, "depth", 1)
+                    measurement(record | rung | {"kind": kind}, number, axis, 1)
                 )
         for line in course_lines(course, {}):
             names["history"] |= set(line)
-        names["table"] |= set(loss_chart(result, "depth").table.columns)
+        names["table"] |= set(loss_chart(result, axis).table.columns)
     return names
 
 
 @pytest.mark.parametrize("view", ["workspace", "report"])
-def test_runs_log_what_the_panels_show(view, logged):
-    spec = build()[view]["spec"]
+def test_runs_log_what_the_panels_show(view, logged, axis):
+    spec = build(axis=axis)[view]["spec"]
     settings = {name for name, *_ in meanings(Experiment)}
 
     def known(accessor):
@@ -98,11 +107,11 @@ def test_runs_log_what_the_panels_show(view, logged):
     bars = list(leaves(spec, "metrics"))
     assert bars and set(bars) <= logged["summary"]
     accessors = [*leaves(spec, "accessor"), *leaves(spec, "columnOrder")]
-    accessors += [axis for axis in leaves(spec, "xAxis", "yAxis") if ":" in axis]
+    accessors += [at for at in leaves(spec, "xAxis", "yAxis") if ":" in at]
     assert accessors and all(known(accessor) for accessor in accessors)
     groups = [group for group in leaves(spec, "groupBy") if group]
     assert groups and {group.replace(".value", "") for group in groups} <= settings
-    axes = {axis for axis in leaves(spec, "xAxis") if ":" not in axis} - {"_step"}
+    axes = {at for at in leaves(spec, "xAxis") if ":" not in at} - {"_step"}
     assert axes == {"step", "training_share"} and axes <= logged["history"]
     patterns = list(leaves(spec, "metricRegex"))
     assert len(patterns) == 3
@@ -112,12 +121,14 @@ def test_runs_log_what_the_panels_show(view, logged):
     assert set(fields.values()) <= logged["table"]
 
 
-def test_curves_are_losses_and_nothing_else(logged):
-    patterns = list(leaves(build()["workspace"]["spec"], "metricRegex"))
+def test_curves_are_losses_and_nothing_else(logged, axis):
+    patterns = list(leaves(build(axis=axis)["workspace"]["spec"], "metricRegex"))
     drawn = {name for name in logged["history"] for p in patterns if re.search(p, name)}
-    assert {"test/depth_12/loss", "train/depth_03/loss/T=1", "alpha_over_training/value"} <= drawn
+    small, *_, large = (f"{axis}_{size:02d}" for size in SIZES[axis])
+    shown = {f"test/{large}/loss", f"train/{small}/loss/T=1", "alpha_over_training/value"}
+    assert shown <= drawn
     assert "alpha_over_training/stderr" not in drawn
-    assert not re.search(patterns[0], "test/depth_12/loss_stderr")
+    assert not re.search(patterns[0], f"test/{large}/loss_stderr")
 
 
 def test_the_table_is_the_one_that_the_client_logs():
@@ -161,6 +172,8 @@ def stranger(monkeypatch, tmp_path, tmp_path_factory):
         (["project=a", "entity=x?y"], "entity=x?y is not allowed"),
         (["project=a", "depths=3,x"], "depths=3,x is not allowed: whole numbers"),
         (["project=a", "depths=0"], "depths=0 is not allowed"),
+        (["project=a", "widths=4.5"], "widths=4.5 is not allowed: whole numbers"),
+        (["project=a", "depths=3", "widths=4"], "widths=4 is not allowed: depths are given"),
         (["project=a", "--force"], "argument=--force is not allowed: there are project=NAME"),
         (["project=a", "output=no/such/folder.json"], "output=no/such/folder.json is not allowed"),
         (["project=a"], "W&B has no key (WANDB_API_KEY or wandb login); output=FILE writes"),
@@ -206,7 +219,10 @@ def test_a_file_needs_neither_key_nor_entity(stranger, monkeypatch, tmp_path, ca
     monkeypatch.setenv("WANDB_ENTITY", "lab")
     wandb.teardown()
     assert main(["project=depth", "depths=4,8,2", f"output={file}"]) == 0
-    assert without_ids(json.loads(file.read_text())) == without_ids(build(depths=(2, 4, 8)))
+    assert without_ids(json.loads(file.read_text())) == without_ids(build(sizes=(2, 4, 8)))
+    assert main(["project=depth", "widths=[32,16]", f"output={file}"]) == 0
+    expected = without_ids(build(axis="width", sizes=(16, 32)))
+    assert without_ids(json.loads(file.read_text())) == expected
 
 
 def test_what_is_sent_is_what_the_file_holds(stranger, monkeypatch, tmp_path, capfd):
@@ -260,4 +276,4 @@ def test_what_is_sent_is_what_the_file_holds(stranger, monkeypatch, tmp_path, ca
 
 
 if __name__ == "__main__":
-    STORED.write_text(json.dumps(without_ids(build()), indent=1) + "\n")
+    STORED.write_text(json.dumps(every(), indent=1) + "\n")

@@ -1,12 +1,13 @@
 """The verb `dashboard`: a W&B workspace and a report that compare the regimes of a project.
 
     python -m toydepth.dashboard project=NAME [entity=NAME] [depths=3,6,12,24] [output=FILE]
+    python -m toydepth.dashboard project=NAME [entity=NAME] widths=4,8,16,32 [output=FILE]
 
 Saves both in the project and prints where they are; each call saves new ones, the old stay.
-Losses are compared at `depths`. Without entity=, W&B decides: WANDB_ENTITY, or else the account's
-default. The key is W&B's own: WANDB_API_KEY, or that of `wandb login`. output=FILE writes what
-would be sent, as JSON, instead; it needs no key and no network. Needs
-`pip install 'toydepth[dashboard]'`.
+Losses are compared at `depths`, or at the `widths` of autoencoders. Without entity=, W&B decides:
+WANDB_ENTITY, or else the account's default. The key is W&B's own: WANDB_API_KEY, or that of
+`wandb login`. output=FILE writes what would be sent, as JSON, instead; it needs no key and no
+network. Needs `pip install 'toydepth[dashboard]'`.
 
 Exit status: 0 all well, 1 W&B did not take it, 2 an argument is not allowed or there is no key.
 """
@@ -23,6 +24,7 @@ from toydepth.tracking import write_json
 from toydepth.tracking.wandb_address import check_name
 from toydepth.tracking.wandb_tracker import has_key
 
+SIZES = {"depths": "depth", "widths": "width"}  # argument -> what a run's sizes count
 DEPTHS = (3, 6, 12, 24)
 
 
@@ -31,7 +33,8 @@ class Arguments(NamedTuple):
 
     project: str
     entity: str | None
-    depths: tuple[int, ...]
+    axis: str
+    sizes: tuple[int, ...]
     output: Path | None
 
 
@@ -44,8 +47,10 @@ def read_arguments(arguments: Sequence[str]) -> Arguments:
     given: dict[str, str] = {}
     for argument in arguments:
         name, _, value = argument.partition("=")
-        if name not in ("project", "entity", "depths", "output"):
-            words = "there are project=NAME, entity=NAME, depths=3,6,12,24 and output=FILE"
+        if name not in ("project", "entity", *SIZES, "output"):
+            words = (
+                "there are project=NAME, entity=NAME, depths=3,6,12,24 or widths=4,8, output=FILE"
+            )
             raise SettingError("argument", argument, words)
         if name in given or not value.strip() or not value.isprintable():
             raise SettingError(name, value, "it is given once, as printable text")
@@ -56,16 +61,21 @@ def read_arguments(arguments: Sequence[str]) -> Arguments:
         if name in given:
             check_name(name, given[name])
     output = Path(given["output"]) if "output" in given else None
-    return Arguments(given["project"], given.get("entity"), _depths(given.get("depths")), output)
+    return Arguments(given["project"], given.get("entity"), *_sizes(given), output)
 
 
-def _depths(text: str | None) -> tuple[int, ...]:
-    if text is None:
-        return DEPTHS
-    words = text.strip("[]").split(",")
+def _sizes(given: dict[str, str]) -> tuple[str, tuple[int, ...]]:
+    """("depth" or "width", the sizes at which losses are compared)."""
+    named = [name for name in SIZES if name in given]
+    if not named:
+        return "depth", DEPTHS
+    if len(named) > 1:
+        raise SettingError("widths", given["widths"], "depths are given: one view has one of them")
+    (name,) = named
+    words = given[name].strip("[]").split(",")
     if not all(word.strip().isdecimal() and 1 <= int(word) <= 10_000 for word in words):
-        raise SettingError("depths", text, "whole numbers from 1 to 10000, as 3,6,12,24")
-    return tuple(sorted({int(word) for word in words}))
+        raise SettingError(name, given[name], "whole numbers from 1 to 10000, as 3,6,12,24")
+    return SIZES[name], tuple(sorted({int(word) for word in words}))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -123,7 +133,7 @@ def _send(dashboards: ModuleType, asked: Arguments) -> int:
 
 def _views(dashboards: ModuleType, asked: Arguments, entity: str) -> tuple[Any, Any]:
     return tuple(
-        build(asked.project, entity, asked.depths)
+        build(asked.project, entity, asked.axis, asked.sizes)
         for build in (dashboards.workspace, dashboards.report)
     )
 

@@ -19,13 +19,13 @@ COLUMNS = [
 ]
 
 
-def workspace(project: str, entity: str, depths: Sequence[int]) -> ws.Workspace:
-    """A view of the project's own page, its runs grouped by regime."""
+def workspace(project: str, entity: str, axis: str, sizes: Sequence[int]) -> ws.Workspace:
+    """A view of the project's own page, its runs over "depth" or "width" grouped by regime."""
     sections = {
-        "Loss against depth": panels.loss_against_depth(depths),
-        "Exponent": panels.exponents(),
-        "Along training": panels.curves(),
-        "Settings": panels.settings(depths),
+        f"Loss against {axis}": panels.loss_against_size(axis, sizes),
+        "Exponent": panels.exponents(axis),
+        "Along training": panels.curves(axis),
+        "Settings": panels.settings(axis, sizes),
     }
     return ws.Workspace(
         entity=entity,
@@ -44,7 +44,7 @@ def workspace(project: str, entity: str, depths: Sequence[int]) -> ws.Workspace:
     )
 
 
-def report(project: str, entity: str, depths: Sequence[int]) -> wr.Report:
+def report(project: str, entity: str, axis: str, sizes: Sequence[int]) -> wr.Report:
     """A page with words between the panels, to be sent to people."""
 
     def grid(found: list) -> wr.PanelGrid:
@@ -58,24 +58,23 @@ def report(project: str, entity: str, depths: Sequence[int]) -> wr.Report:
         project=project,
         entity=entity,
         title=NAME,
-        description="How the loss falls with depth: loss ~ depth^-alpha.",
+        description=f"How the loss falls with {axis}: loss ~ {axis}^-alpha.",
         width="fluid",
         blocks=[
             wr.H2("Which exponent?"),
             wr.P(
-                "Near 1, depth averages the same estimate; near 3, it refines the discretisation "
-                "of a smooth motion. A run's alpha has a standard error, alpha_stderr in the table "
-                "of runs; bars show the mean of runs and its standard error. Failed and diverged "
-                "runs count as failed in W&B and have no alpha or one of fewer depths."
+                f"{panels.COMPARED[axis].words} A run's alpha has a standard error, alpha_stderr "
+                "in the table of runs; bars show the mean of runs and its standard error. Failed "
+                "and diverged runs count as failed in W&B and have no alpha or one of fewer sizes."
             ),
-            grid(panels.exponents()),
-            wr.H2("Loss against depth"),
-            grid(panels.loss_against_depth(depths)),
+            grid(panels.exponents(axis)),
+            wr.H2(f"Loss against {axis}"),
+            grid(panels.loss_against_size(axis, sizes)),
             wr.H2("Along training"),
             wr.P("A rung whose test loss still falls at its end has not converged."),
-            grid(panels.curves()),
+            grid(panels.curves(axis)),
             wr.H2("What differs between the runs"),
-            grid(panels.settings(depths)),
+            grid(panels.settings(axis, sizes)),
         ],
     )
 
