@@ -1,6 +1,7 @@
 """Series of regimes between averaging and discretisation, from results written by hand."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -50,11 +51,18 @@ def test_alpha_over_rho(tmp_path, capsys):
     assert [a["value"] for a in series["alpha"]] == pytest.approx([1, 1.1, 1.8, 2.5, 3], abs=0.05)
     assert [len(pairs) for pairs in series["local_alpha"]] == [3] * 5
     assert series["rises"] is True
-    assert series["sentence"].startswith("alpha rises from 1.0")
+    ends = (f"{series['alpha'][place]['value']:.2f}" for place in (0, -1))
+    assert series["sentence"].startswith(
+        "alpha rises from {} at rho 0 to {} at rho 1,".format(*ends)
+    )
+    # It is what the sweep asks, so it comes first.
     path = tmp_path / report["figures"]["alpha_over_rho"]
     assert path.read_bytes().startswith(b"\x89PNG")
     print_report(report)
-    assert f"over rho: {series['sentence']}" in capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    assert f"over rho: {series['sentence']}" in lines and lines[-1] == str(path)
+    headings = re.findall("<h2[^>]*>([^<]+)<", (tmp_path / "report.html").read_text())
+    assert headings[:3] == ["Alpha against ρ", "Regimes", "Loss against depth"]
 
 
 def test_alpha_over_the_correlation_length(tmp_path):

@@ -22,8 +22,8 @@ from toydepth.train import VERB
         ),
         (
             ["experiment=width_scaling", "student.width=[4,8]"],
-            "features (features = 2000, skew = 0.0, active = 1.0)-mse-autoencoder",
-            "features (features = 2000, skew = 0.0, active = 1.0) mse autoencoder, width 4-8, "
+            "features (features = 2000, skew = 0, active = 1)-mse-autoencoder",
+            "features (features = 2000, skew = 0, active = 1) mse autoencoder, width 4-8, "
             "teacher seed 0",
         ),
         (

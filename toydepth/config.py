@@ -80,8 +80,13 @@ DRAWN_BY = {
 
 def teacher_name(kind: str, drawn_by: Mapping[str, Any]) -> str:
     """What to call teachers of a kind, as in `mixed (rho = 0.9)`."""
-    own = [f"{name.replace('_', ' ')} = {value}" for name, value in drawn_by.items()]
+    own = [f"{name.replace('_', ' ')} = {as_written(value)}" for name, value in drawn_by.items()]
     return f"{kind} ({', '.join(own)})" if own else kind
+
+
+def as_written(value: Any) -> Any:
+    """A number as a person writes it, 1.0 as 1; anything else as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 @dataclass(frozen=True)

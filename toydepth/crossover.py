@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from toydepth.config import as_written
 from toydepth.regimes import Regime, drawn_by, teacher_of
 
 # By what a series is in order of: the kind that it is of, and its values at the two limits.
@@ -43,7 +44,7 @@ def crossovers(
             its = regime.facts["teacher.kind"]
             if not entry["local_alpha"] or its not in (kind, *limits):
                 continue
-            value = drawn_by(regime.facts)[axis] if its == kind else limits[its]
+            value = as_written(drawn_by(regime.facts)[axis] if its == kind else limits[its])
             others = {
                 name: fact
                 for name, fact in regime.facts.items()

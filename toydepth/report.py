@@ -134,7 +134,7 @@ def _page(
     try:
         from toydepth.page import gather, page  # Jinja2 and Plotly are slow to import
 
-        still = next((d for name, d in drawings.items() if name.startswith("loss_against")), None)
+        still = next(iter(drawings.values()), None)
         along = {name: drawings[name] for name in along_report.DRAWINGS if name in drawings}
         html = page(report, laws, gather(report, runs, output, folders), still, along)
         return html.encode(errors="backslashreplace")  # a folder's name may be no text
@@ -144,7 +144,7 @@ def _page(
 
 
 def _draw(curves: list, courses: list, crossed: list[dict[str, Any]]) -> dict[str, bytes]:
-    """The figures as PNG, by name; without those that have nothing to show."""
+    """The figures as PNG, by name, that which answers first; without those with nothing to show."""
     if not curves:
         return {}
     from toydepth.figures import (  # matplotlib is slow to import
@@ -164,6 +164,10 @@ def _draw(curves: list, courses: list, crossed: list[dict[str, Any]]) -> dict[st
             Curve(label, data.sizes, data.losses, data.stderr, data.groups, converged, law)
         )
     figures = {}
+    for series in crossed:
+        name = f"alpha_over_{series['axis']}"
+        others = sum(drawn.startswith(name) for drawn in figures)
+        figures[f"{name}_{others + 1}" if others else name] = _crossing(series)
     for axis, own in drawn.items():
         look = {"xlabel": axis, "references": REFERENCES[axis]}
         figures[f"loss_against_{axis}"] = loss_against_size(own, **look)
@@ -183,10 +187,6 @@ def _draw(curves: list, courses: list, crossed: list[dict[str, Any]]) -> dict[st
             if same
             else "share of each rung's training, from the rung below on",
         )
-    for series in crossed:
-        name = f"alpha_over_{series['axis']}"
-        others = sum(drawn.startswith(name) for drawn in figures)
-        figures[f"{name}_{others + 1}" if others else name] = _crossing(series)
     return {name: png(figure) for name, figure in figures.items()}
 
 
@@ -256,8 +256,8 @@ def print_report(report: dict[str, Any]) -> None:
     lines += [f"note: {note}" for note in report["notes"]]
     if report["page"]:
         lines.append(f"page: {Path(report['folder'], report['page'])}")
-    figure = next((f for name, f in report["figures"].items() if name.startswith("loss_")), None)
-    lines.append(str(Path(report["folder"], figure or "report.json")))
+    figure = next(iter(report["figures"].values()), "report.json")
+    lines.append(str(Path(report["folder"], figure)))
     for line in lines:
         printed.line(line)
 

@@ -128,7 +128,7 @@ def _crossing(series: dict[str, Any]) -> Card:
     if not known:
         return Card(f"by {name}{what}", "var:guide", "–", f"{count}, no exponent", "", False, None)
     (first, low), (last, high) = known[0], known[-1]
-    label = f"{name} from {first:g} to {last}{what}" if first != "inf" else f"{name}{what}"
+    label = f"{name} from {first} to {last}{what}" if first != "inf" else f"{name}{what}"
     ruler = Ruler(_percent(high), _percent(low), _percent(high), _levels("depth"))
     doubt = series["rises"] is None
     return Card(

@@ -55,9 +55,10 @@ def page(
     colours = {its.place: its.look.colour for its in shown}
     title, cards = headline(regimes, colours, report["crossovers"])
     axes = list(dict.fromkeys(its.regime["axis"] for its in shown))
-    main, *others = [losses(shown, axis, note) for axis in axes] or [None]
-    more = [*others, *(local(shown, axis, note) for axis in axes), training(shown, note)]
-    more += [temperature(regimes), *crossings(report["crossovers"])]
+    over = [losses(shown, axis, note) for axis in axes]
+    main, *more = [*crossings(report["crossovers"]), *over] or [None]
+    more += [*(local(shown, axis, note) for axis in axes), training(shown, note)]
+    more.append(temperature(regimes))
     sections = [(figure.title, [figure]) for figure in more if figure is not None]
     for name, figures in (
         ("Training curves", curves(regimes, found.curves)),
