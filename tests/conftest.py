@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 os.environ["WANDB_MODE"] = "offline"
+# The matrices of a fit are small, and threads over them only get in the way of the other tests.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Compiled programs are kept between tests, and between runs of the tests.
 os.environ.setdefault(
     "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "compiled")

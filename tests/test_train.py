@@ -1,11 +1,8 @@
-"""The commands as a person types them: a ladder, a multirun, resume, and every refusal."""
+"""The commands as a person types them: a ladder, a multirun, and every refusal."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -28,11 +25,6 @@ def result(folder):
 
 def history(folder):
     return [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
-
-
-def numbers(found):
-    """What a run found, without what differs from one start to the next."""
-    return {k: found[k] for k in ("status", "rungs", "alpha", "local_alpha", "regimes")}
 
 
 def test_a_ladder(command, tmp_path):
@@ -86,21 +78,8 @@ def test_a_multirun_gathers_its_jobs_and_names_the_one_that_diverged(command, tm
     assert [f"toydepth.train: {n} of 6 jobs" in ends[n - 1] for n in range(1, 7)] == [True] * 6
     assert ["left |" in line for line in ends] == [True] * 5 + [False]
 
-    # A job is spoiled, and the sweep's own command with resume=true mends it alone.
-    spoiled = tmp_path / "sweep" / "3" / "result.json"
-    kept = (tmp_path / "sweep" / "0" / "result.json").stat().st_mtime_ns
-    before = numbers(result(spoiled.parent))
-    spoiled.write_text(json.dumps({"schema": 1, "status": "failed", "error": "pulled out"}))
-    again = command(*sweep, "hydra.sweep.dir=sweep", "resume=true")
-    assert again.returncode == 0, again.stderr
-    assert numbers(result(spoiled.parent)) == before
-    assert (tmp_path / "sweep" / "0" / "result.json").stat().st_mtime_ns == kept
-    assert again.stderr.count("completed already") == 5
-    assert "toydepth.train: 5 of 6 jobs | job 0: is completed already" in again.stderr
-    assert "toydepth.train: 6 of 6 jobs | job 3: " in again.stderr
-
     # The same jobs by way of the report, and one of them gone.
-    spoiled.unlink()
+    (tmp_path / "sweep" / "3" / "result.json").unlink()
     reported = command("sweep", "output=elsewhere", verb="report")
     assert reported.returncode == 0, reported.stderr
     assert "unfinished: ../sweep/3" in reported.stdout
@@ -114,44 +93,6 @@ def test_a_diverged_rung_ends_with_status_3_and_a_result(command, tmp_path):
     assert found["status"] == "diverged"
     assert [r["status"] for r in found["rungs"]] == ["diverged"] * 3
     assert all(0 < r["diverged_step"] < 40 and r["loss"] is None for r in found["rungs"])
-
-
-@pytest.mark.slow
-def test_a_job_that_fails_leaves_the_others_and_the_report_names_it(command, tmp_path):
-    """A teacher too large for this machine's memory between two small ones."""
-    widths = "student.width=8,60000,10"
-    quick = [word for word in QUICK if not word.startswith("student.width")]
-    done = command("-m", widths, "student.depth=[2,3,6]", *quick, "hydra.sweep.dir=sweep")
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    assert [result(tmp_path / "sweep" / n)["status"] for n in "012"] == [
-        "completed",
-        "failed",
-        "completed",
-    ]
-    assert "Traceback" in (tmp_path / "sweep" / "1" / "error.txt").read_text()
-    report = json.loads((tmp_path / "sweep" / "report.json").read_text())
-    (unfinished,) = report["unfinished"]
-    assert unfinished["folder"] == "1" and unfinished["reason"].startswith("failed: ")
-    assert [r["teacher"]["width"] for r in report["regimes"]] == [8, 10]
-
-
-@pytest.mark.slow
-def test_runs_and_sweeps_are_not_resumed_as_each_other(command, tmp_path):
-    assert command("student.depth=2", *QUICK, "hydra.run.dir=run").returncode == 0
-    assert command("-m", "student.depth=2,3", *QUICK, "hydra.sweep.dir=sweep").returncode == 0
-    before = sorted(map(str, tmp_path.rglob("*")))
-    one = command("student.depth=2", *QUICK, "resume=sweep")
-    assert one.returncode == 2 and "not the folder of a run" in one.stderr
-    many = command("-m", "student.depth=2,3", *QUICK, "resume=run")
-    assert many.returncode == 2 and "not the folder of a sweep" in many.stderr
-    assert sorted(map(str, tmp_path.rglob("*"))) == before
-    # A result that cannot be read is said, and made again from the last checkpoint.
-    whole = numbers(result(tmp_path / "run"))
-    (tmp_path / "run" / "result.json").write_text("{")
-    again = command("student.depth=2", *QUICK, "resume=run")
-    assert again.returncode == 0 and "is not JSON" in again.stderr
-    assert numbers(result(tmp_path / "run")) == whole
 
 
 def test_two_runs_that_start_in_the_same_second_have_folders_of_their_own(monkeypatch, tmp_path):
@@ -173,44 +114,6 @@ def test_a_tracker_that_breaks_does_not_take_the_run_with_it(command, tmp_path):
     done = command("student.depth=[2,3]", *tracked, "hydra.run.dir=run", env=env)
     assert result(tmp_path / "run")["status"] == "completed", done.stderr
     assert done.returncode == 0 and "Traceback" not in done.stderr
-
-
-@pytest.mark.slow
-def test_a_killed_run_resumes_to_the_same_numbers(command, tmp_path):
-    ladder = ["student.depth=[2,4]", *QUICK, "train.steps=100", "engine.checkpoint_seconds=0"]
-    ladder += ["train.converge=true", "train.max_doublings=2", "train.tolerance=0.001"]
-    whole = command(*ladder, "hydra.run.dir=whole")
-    assert whole.returncode == 0, whole.stderr
-
-    arguments = [sys.executable, "-m", "toydepth.train", *ladder, "hydra.run.dir=cut"]
-    process = subprocess.Popen(arguments, cwd=tmp_path, stderr=subprocess.DEVNULL)
-    lines = tmp_path / "cut" / "history.jsonl"
-    deadline = time.monotonic() + 200
-    while time.monotonic() < deadline:  # into the second rung
-        if lines.exists() and '"depth": 4' in lines.read_text():
-            break
-        time.sleep(0.02)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    assert not (tmp_path / "cut" / "result.json").exists()
-
-    again = command(*ladder, "hydra.run.dir=cut", "resume=true")
-    assert again.returncode == 0, again.stderr
-    assert "going on from step" in again.stderr
-    assert numbers(result(tmp_path / "cut")) == numbers(result(tmp_path / "whole"))
-    timeless = [
-        [{k: v for k, v in line.items() if k not in ("seconds", "time")} for line in history(f)]
-        for f in (tmp_path / "cut", tmp_path / "whole")
-    ]
-    assert timeless[0] == timeless[1]
-
-    third = command(*ladder, "hydra.run.dir=cut", "resume=true")
-    assert third.returncode == 0 and "completed already" in third.stderr
-    other = command(*ladder, "hydra.run.dir=cut", "resume=true", "train.steps=101")
-    assert other.returncode == 2
-    assert "train.steps=[100], not [101]" in other.stderr
-    over = command(*ladder, "hydra.run.dir=cut")
-    assert over.returncode == 2 and "resume=true" in over.stderr
 
 
 REFUSED = {  # the command's words: what the line must name

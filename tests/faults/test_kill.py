@@ -64,6 +64,18 @@ def test_killed_in_the_final_write_it_ends_with_the_same_result(
     assert not list((tmp_path / "cut").glob(".result.json*"))
 
 
+def test_a_run_that_has_ended_is_left_alone(ladder, finish, numbers, tmp_path):
+    words, whole, _ = ladder("scratch")
+    written = (tmp_path / "whole" / "result.json").stat().st_mtime_ns
+    words.append("hydra.run.dir=whole")
+    assert "is completed already" in finish(*words, "resume=true")
+    other = finish(*words, "resume=true", "train.steps=31", status=2)
+    assert "train.steps=[30], not [31]" in other
+    assert "it holds a run; resume=true goes on with it" in finish(*words, status=2)
+    assert numbers(tmp_path / "whole") == whole
+    assert (tmp_path / "whole" / "result.json").stat().st_mtime_ns == written
+
+
 @pytest.mark.slow
 def test_killed_while_hydra_writes_its_record_it_goes_on(ladder, finish, numbers, tmp_path):
     """Hydra writes its files in place, at each start: what a kill may leave of them is half."""
