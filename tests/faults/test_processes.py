@@ -92,7 +92,8 @@ def wait_for(process, words):
 def test_two_processes_give_what_one_with_two_devices_gives(
     start_two, finish, numbers, tmp_path, tiny
 ):
-    words = [*tiny, "student.depth=[2,3]", "train.steps=20", "engine.checkpoint_seconds=1e6"]
+    words = [*tiny, "student.depth=[2,3]", "train.method=scratch", "train.steps=20"]
+    words += ["engine.checkpoint_seconds=1e6"]
     finish(*words, "parallel.devices=2", "hydra.run.dir=whole")
     first, second = start_two(*words)
     end(first, second)
@@ -112,9 +113,9 @@ def test_two_processes_give_what_one_with_two_devices_gives(
 
 @pytest.mark.slow
 def test_a_signal_to_one_process_stops_both_and_they_go_on_to_the_same_numbers(
-    start_two, numbers, tmp_path, tiny, ladders
+    start_two, numbers, tmp_path, tiny
 ):
-    words = [*tiny, *ladders["scratch"], "train.steps=150"]
+    words = [*tiny, "student.depth=[2,3]", "train.method=scratch", "train.steps=150"]
     words += ["engine.checkpoint_seconds=1e6"]
     end(*start_two(*words, folder="whole"))
     first, second = start_two(*words)
