@@ -65,7 +65,8 @@ def test_one_depth_is_reached_through_a_ramp_and_outputs_go_where_they_are_looke
     assert {line["depth"] for line in history(tmp_path / "scratch")} == {8}
 
 
-def test_a_multirun_gathers_its_jobs_and_names_the_one_that_diverged(command, tmp_path):
+@pytest.mark.slow
+def test_a_multirun_gathers_its_jobs(command, tmp_path):
     sweep = ["-m", "teacher=shared,independent", "student.depth=2,3,6", *QUICK]
     done = command(*sweep, "hydra.sweep.dir=sweep")
     assert done.returncode == 0, done.stderr

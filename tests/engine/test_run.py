@@ -92,9 +92,8 @@ def test_replicas_and_temperatures_train_as_runs_of_their_own(make, tmp_path):
             np.testing.assert_allclose(losses(cell), losses(alone), rtol=1e-4)
 
 
-@pytest.mark.parametrize(
-    "method", ["scratch", pytest.param("continuation", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["scratch", "continuation"])
 def test_a_rung_that_diverges_is_marked_and_the_others_stand(make, tmp_path, method):
     def breaks_at_depth_4(params, *rest):
         loss = problem.loss(params, *rest)
@@ -223,7 +222,8 @@ def test_one_rung_settles_while_another_trains_on(make, tmp_path):
     assert max(r["step"] for r in records if r["depth"] == 2) == 90
 
 
-@pytest.mark.parametrize("devices", [pytest.param(1, marks=pytest.mark.slow), 4])
+@pytest.mark.slow
+@pytest.mark.parametrize("devices", [1, 4])
 def test_a_gpu_s_way_over_the_cells_gives_the_same(make, tmp_path, monkeypatch, devices):
     """A GPU maps over replicas and conditions with vmap; the numbers must be a CPU's."""
     kl = {"objective": {"kind": "kl", "head": "learned", "vocabulary": 16}}
