@@ -166,7 +166,7 @@ def _draw(curves: list, courses: list, crossed: list[dict[str, Any]]) -> dict[st
     figures = {}
     for series in crossed:
         name = f"alpha_over_{series['axis']}"
-        others = sum(drawn.startswith(name) for drawn in figures)
+        others = sum(figure.startswith(name) for figure in figures)
         figures[f"{name}_{others + 1}" if others else name] = _crossing(series)
     for axis, own in drawn.items():
         look = {"xlabel": axis, "references": REFERENCES[axis]}

@@ -31,7 +31,8 @@ def test_a_broken_sweep_ends_in_the_report_of_one_left_alone(
     (failed / "error.txt").write_text("of an earlier try")
 
     said = finish(*words, "hydra.sweep.dir=cut", "resume=true", fault=drawn)
-    assert "job 0: is completed already" in said and "1: going on from step" in said
+    assert "1 of 3 jobs | job 0: is completed already" in said and "1: going on from step" in said
+    assert said.count("completed already") == 1 and "toydepth.train: 3 of 3 jobs | job 2: " in said
     assert (done / "result.json").stat().st_mtime_ns == kept
     assert not (failed / "error.txt").exists()
     for number in "012":
