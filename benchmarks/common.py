@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from toydepth import config, settings
-from toydepth.tracking import versions
+from toydepth.files import versions
 
 PUBLISHED = {  # arXiv 2602.05970, figure 5
     "teacher": {"kind": "independent", "depth": 128},  # 128 layers of its own, as the baseline's

@@ -20,7 +20,8 @@ from pathlib import Path
 import numpy as np
 from common import interleave, ratio, write
 
-from toydepth.datasets import DataError, exclude_highest, read_rows
+from toydepth.law.data_errors import DataError
+from toydepth.law.rows import exclude_highest, read_rows
 from toydepth.scaling import Law, LawFit, bootstrap, fit_law
 
 CHINCHILLA = Path(__file__).parents[2] / "shared" / "data" / "chinchilla.csv"

@@ -7,8 +7,8 @@ from collections import namedtuple
 
 import pytest
 
-from toydepth import law
-from toydepth.cli import read_command
+from toydepth.commands.command_line import read_command
+from toydepth.law import law_command
 from toydepth.universality import law_words, main, universality
 
 Done = namedtuple("Done", "returncode")
@@ -21,7 +21,7 @@ def test_each_exponent_has_its_row_and_the_ladder_of_both_its_table(three, capsy
     assert "consistent with 1/3" in capsys.readouterr().out
     # The law gets the exponents that were measured, as settings that it takes.
     (words,) = fitted
-    command = read_command(law.VERB, words[3:])
+    command = read_command(law_command.VERB, words[3:])
     assert command.jobs[0].law.depth == pytest.approx(1, abs=0.03)
     assert command.jobs[0].law.time == pytest.approx(1 / 3, abs=0.01)
     answer = json.loads((three / "universality.json").read_text())

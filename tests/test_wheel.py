@@ -31,7 +31,7 @@ def test_the_wheel_runs_from_an_empty_folder(tmp_path):
     assert done.returncode == 0, done.stderr
     assert list(empty.glob("outputs/*/*-shared/result.json"))
     where = subprocess.run(
-        [sys.executable, "-c", "from toydepth.verb import CONF; print(CONF)"],
+        [sys.executable, "-c", "from toydepth.commands.spec import CONF; print(CONF)"],
         cwd=empty,
         env=os.environ | {"PYTHONPATH": str(installed)},
         capture_output=True,

@@ -19,8 +19,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from toydepth.files import write_json
 from toydepth.settings import SettingError, fold, reason
-from toydepth.tracking import write_json
 from toydepth.tracking.wandb_address import check_name
 from toydepth.tracking.wandb_tracker import has_key
 
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # W&B's telemetry would look for its server even where nothing is sent.
     os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
     try:
-        from toydepth import dashboards
+        from toydepth.tracking import dashboards
     except ImportError as error:
         return _refuse(f"{fold(error)}: pip install 'toydepth[dashboard]'")
     try:

@@ -29,17 +29,19 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from toydepth import cli, config, tracked
-from toydepth.results import ResultError, find_runs, read_result
-from toydepth.run_arguments import read_run_arguments
+from toydepth import config
+from toydepth.commands import command_line
+from toydepth.commands.run_arguments import read_run_arguments
+from toydepth.files import read_history
+from toydepth.results.records import ResultError, find_runs, read_result
 from toydepth.settings import SettingError, fold, printable, reason
-from toydepth.tracking import read_history
+from toydepth.tracking import run_facts
 from toydepth.tracking.wandb_address import Address, check_name, keep_address, read_address
 
 if TYPE_CHECKING:
     from toydepth.tracking.wandb_upload import Tracked
 
-say = partial(cli.say, "sync")
+say = partial(command_line.say, "sync")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -178,13 +180,13 @@ def _read_run(folder: Path, given: dict[str, str]) -> "Tracked":
             given.get("entity") or address.entity or e.tracker.entity,
         ),
         axis=e.axis,
-        group=tracked.group(e),
-        name=tracked.name(e),
+        group=run_facts.group(e),
+        name=run_facts.name(e),
         config=cfg,
         lines=lines,
         result=result,
-        course=tracked.course(result, history) if result else [],
-        files=tracked.files(folder) if artifact else [],
+        course=run_facts.course(result, history) if result else [],
+        files=run_facts.files(folder) if artifact else [],
     )
 
 

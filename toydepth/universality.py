@@ -18,12 +18,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from toydepth.along_report import training
-from toydepth.along_training import Trained, along_training, binned, trained_in
-from toydepth.over_time import cell_of
-from toydepth.regimes import Regime, Run, columns, describe, label_regimes, pool_runs
-from toydepth.results import ResultError, find_runs, read_result
-from toydepth.tracking import Printed, read_history, write_json, write_whole
+from toydepth.commands.printed import Printed
+from toydepth.files import read_history, write_json, write_whole
+from toydepth.report.time_table import training
+from toydepth.results.alpha_over_training import cell_of
+from toydepth.results.records import ResultError, find_runs, read_result
+from toydepth.results.regimes import Regime, Run, columns, describe, label_regimes, pool_runs
+from toydepth.results.time_exponents import Trained, along_training, binned, trained_in
 
 EXPECTED = {"shared": 3.0, "independent": 1.0, "features": 1.0, "head": 1 / 3}
 MEANS = {

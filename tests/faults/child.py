@@ -22,8 +22,8 @@ sys.stdout = open(1, "w", closefd=False, buffering=1)
 sys.stderr = open(2, "w", closefd=False, buffering=1)
 
 import toydepth.report  # noqa: E402
-from toydepth import train  # noqa: E402
-from toydepth.tracking import History  # noqa: E402
+from toydepth.files import History  # noqa: E402
+from toydepth.train import training_command  # noqa: E402
 
 fault = dict(FAULT)  # noqa: F821
 seen = {"append": 0, "rename": 0}
@@ -73,4 +73,4 @@ History.append = watched("append", History.append)
 os.rename, os.replace = watched("rename", os.rename), watched("rename", os.replace)
 build_report, toydepth.report.build_report = toydepth.report.build_report, report
 sys.argv = ["toydepth.train", *ARGUMENTS]  # noqa: F821
-train.main()
+training_command.main()

@@ -2,8 +2,8 @@
 
 import random
 
+from toydepth.commands.spec import groups
 from toydepth.settings import meanings
-from toydepth.verb import groups
 
 WRONG = ["x", "true", "1.5", "-1", "[1,2]", "{a:1}", "'3'", "0x10", "1_0", "None", "~", "on"]
 EDGES = ["0", "1", "-0.0", "1e-320", "2", "1e9"]

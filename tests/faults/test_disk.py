@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from toydepth.tracking import read_history
+from toydepth.files import read_history
 
 LONG = ["student.depth=[2,3]", "train.steps=1000000"]
 

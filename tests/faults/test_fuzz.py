@@ -5,10 +5,13 @@ import re
 
 import pytest
 
-from toydepth import cli, law, probe, train
+from toydepth.commands import command_line
+from toydepth.law import law_command
+from toydepth.probe import probe_command
 from toydepth.settings import SettingError, printable
+from toydepth.train import training_command
 
-VERBS = {verb.name: verb for verb in (train.VERB, law.VERB, probe.VERB)}
+VERBS = {verb.name: verb for verb in (training_command.VERB, law_command.VERB, probe_command.VERB)}
 
 
 @pytest.fixture(scope="session")
@@ -26,7 +29,7 @@ def test_a_command_composes_or_is_refused_in_one_line(
     accepted = 0
     for words in commands(VERBS[verb], count, seed=100 * part + len(verb)):
         try:
-            command = cli.read_command(VERBS[verb], words)
+            command = command_line.read_command(VERBS[verb], words)
         except SettingError as refused:
             is_named(words, str(refused))
         else:
@@ -61,7 +64,7 @@ def is_named(words: list[str], line: str) -> None:
 def test_a_command_runs_or_is_refused_in_one_line(commands, start, tmp_path, tiny):
     """Two dozen as a person would: no traceback, no hang, no folder left behind."""
     sizes = [*tiny, "train.steps=5", "student.depth=[2,3]", "replicas=1", "teacher.seed=1"]
-    for number, words in enumerate(commands(train.VERB, 24, seed=7)):
+    for number, words in enumerate(commands(training_command.VERB, 24, seed=7)):
         here = tmp_path / str(number)
         here.mkdir()
         held = {word.partition("=")[0].strip("~+ ") for word in words}

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from toydepth.results import read_result
+from toydepth.results.records import read_result
 
 
 @pytest.fixture

@@ -10,16 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from toydepth import cli, launchers, train
+from toydepth.commands import command_line, launchers
 from toydepth.engine.devices import cores
 from toydepth.settings import SettingError
+from toydepth.train import training_command
 
 EXTRA = [name for name in launchers.PLUGINS]
 
 
 def refused(*words):
     with pytest.raises(SettingError) as error:
-        cli.read_command(train.VERB, words)
+        command_line.read_command(training_command.VERB, words)
     return str(error.value)
 
 
@@ -29,7 +30,7 @@ def test_a_launcher_that_is_not_installed_is_a_line_that_names_the_extra(launche
     assert refused(f"launcher={launcher}") == (
         f"launcher={launcher} is not allowed: it needs pip install 'toydepth[cluster]'"
     )
-    cli.read_command(train.VERB, ["launcher=local"])
+    command_line.read_command(training_command.VERB, ["launcher=local"])
 
 
 def test_a_sweep_has_one_launcher_and_its_folder_is_a_sweep_s(need):
@@ -42,11 +43,13 @@ def test_a_sweep_has_one_launcher_and_its_folder_is_a_sweep_s(need):
 @pytest.mark.parametrize("launcher", EXTRA)
 def test_a_launcher_makes_a_sweep_of_any_command(launcher, need):
     need(launchers.find_spec("hydra_plugins"), "toydepth[cluster] not installed")
-    one = cli.read_command(train.VERB, [f"launcher={launcher}"])
+    one = command_line.read_command(training_command.VERB, [f"launcher={launcher}"])
     assert (one.launcher, one.multirun, len(one.jobs)) == (launcher, True, 1)
-    two = cli.read_command(train.VERB, [f"launcher={launcher}", "experiment=fig5"])
+    two = command_line.read_command(
+        training_command.VERB, [f"launcher={launcher}", "experiment=fig5"]
+    )
     assert [e.teacher.kind for e in two.jobs] == ["shared", "independent"]
-    assert cli.read_command(train.VERB, ["teacher=shared"]).launcher == "local"
+    assert command_line.read_command(training_command.VERB, ["teacher=shared"]).launcher == "local"
 
 
 def test_a_job_takes_no_more_cores_than_it_is_told(monkeypatch):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from toydepth.cli import Command
-from toydepth.folder import FolderInUse, claim, hold, let_go
+from toydepth.commands.command_line import Command
+from toydepth.commands.folder import FolderInUse, claim, hold, let_go
 from toydepth.settings import SettingError
 
 HOLDER = """
@@ -63,7 +63,7 @@ def test_a_process_may_hold_a_folder_twice_and_several_folders(tmp_path):
     hold(tmp_path / "0")
     try:
         again = [sys.executable, "-c", "import sys; from pathlib import Path; "
-                 "from toydepth.folder import hold; hold(Path(sys.argv[1]))"]  # fmt: skip
+                 "from toydepth.commands.folder import hold; hold(Path(sys.argv[1]))"]  # fmt: skip
         for folder in (tmp_path, tmp_path / "0"):
             other = subprocess.run([*again, str(folder)], capture_output=True, text=True)
             assert FolderInUse.__name__ in other.stderr and str(os.getpid()) in other.stderr

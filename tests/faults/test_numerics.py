@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from toydepth.engine import Checkpoints, Progress, layout, prepare_job, run
-from toydepth.summary import result
+from toydepth.results.outcome import result
 from toydepth.toy import depth_problem
 from toydepth.toy.layers import rms_norm
 from toydepth.toy.objectives import kl_divergence

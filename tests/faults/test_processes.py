@@ -44,12 +44,12 @@ REFUSED = {
 
 @pytest.mark.parametrize("words", REFUSED)
 def test_what_is_not_allowed_is_one_line_and_status_2(words, monkeypatch, tmp_path, capsys):
-    from toydepth import train
+    from toydepth.train import training_command
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["train", *words.split()])
     with pytest.raises(SystemExit) as exit:
-        train.main()
+        training_command.main()
     assert exit.value.code == 2
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1 and REFUSED[words] in err

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from toydepth import rung_weights
+from toydepth.results import weights
 
-SOURCE = Path(rung_weights.__file__).parent
+SOURCE = Path(weights.__file__).parents[1]
 KEY = "0123456789abcdef" * 2 + "decade00"  # as long as W&B's
 
 
@@ -82,10 +82,10 @@ def test_weights_that_hold_a_pickle_are_refused_unread(tmp_path):
         def __reduce__(self):
             return os.mkdir, (str(tmp_path / "sprung"),)
 
-    path = rung_weights.rung_file(tmp_path, 2)
+    path = weights.rung_file(tmp_path, 2)
     path.parent.mkdir()
     np.savez(path, w=np.array([Trap()], dtype=object))
     with pytest.raises(ValueError, match="cannot be read") as refused:
-        rung_weights.load_rung(tmp_path, 2, like={})
+        weights.load_rung(tmp_path, 2, like={})
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "sprung").exists()

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from toydepth.datasets import exclude_highest, read_rows
+from toydepth.law.rows import exclude_highest, read_rows
 from toydepth.scaling import Law
 
 DATA = Path(__file__).parents[3] / "shared" / "data"

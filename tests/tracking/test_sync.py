@@ -12,8 +12,11 @@ import pytest
 import wandb
 import yaml
 
-from toydepth import config, settings, summary, sync
-from toydepth.tracking import History, read_history, start_tracker, wandb_upload, write_json
+from toydepth import config, settings, sync
+from toydepth.files import History, read_history, write_json
+from toydepth.results import outcome
+from toydepth.tracking import wandb_upload
+from toydepth.tracking.start import start_tracker
 
 DEPTHS = (2, 3, 6)
 
@@ -59,9 +62,9 @@ def finish_run(folder, status="completed"):
     if status == "diverged":
         rungs[0] |= {"status": "diverged", "loss": None, "loss_stderr": None, "diverged_step": 5}
     if status == "failed":
-        result = summary.describe(e) | {"rungs": [], "alpha": None, "error": "OSError: no disk"}
+        result = outcome.describe(e) | {"rungs": [], "alpha": None, "error": "OSError: no disk"}
     else:
-        result = summary.result(e, rungs)
+        result = outcome.result(e, rungs)
     write_json(folder / "result.json", result | {"status": status})
 
 
@@ -139,7 +142,7 @@ def test_a_run_over_widths_has_its_widths_by_name(server, tmp_path, capfd):
         | {"reported": True}
         for width in e.sizes
     ]
-    write_json(folder / "result.json", summary.result(e, rungs) | {"status": "completed"})
+    write_json(folder / "result.json", outcome.result(e, rungs) | {"status": "completed"})
     assert sync.main([str(folder)]) == 0
     page = the_page(server)
     assert measured(page) == list(range(1, 25))
@@ -168,7 +171,7 @@ def test_a_page_that_is_there_keeps_its_name_its_group_and_its_ending(
 ):
     folder = make_run(tmp_path / "run")
     with monkeypatch.context() as patch:
-        patch.setattr("toydepth.over_time.measured_in", None)
+        patch.setattr("toydepth.results.records.alpha_over_training.measured_in", None)
         assert sync.main([str(folder)]) == 0
     assert "W&B is not told alpha along training: TypeError" in capfd.readouterr().err
     page = the_page(server)

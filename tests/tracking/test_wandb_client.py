@@ -16,7 +16,8 @@ import pytest
 import wandb
 
 from toydepth import config, sync
-from toydepth.tracking import History, read_history, start_tracker
+from toydepth.files import History, read_history
+from toydepth.tracking.start import start_tracker
 
 LADDER = ["teacher.depth=6", "student.width=8", "student.depth=[2,3,6]", "train.batch_size=32"]
 LADDER += ["train.steps=100", "train.tests=2", "engine.chunk=10", "engine.checkpoint_seconds=0"]

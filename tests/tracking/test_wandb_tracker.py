@@ -11,8 +11,10 @@ import yaml
 from wandb.proto import wandb_internal_pb2
 
 from toydepth import config
-from toydepth.tracking import History, NoTracker, start_tracker, start_wandb
+from toydepth.files import History
+from toydepth.tracking.start import start_tracker
 from toydepth.tracking.wandb_lines import measurement, metrics, summary
+from toydepth.tracking.wandb_tracker import NoTracker, start_wandb
 
 RESULT = {
     "status": "completed",

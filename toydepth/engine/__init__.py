@@ -4,7 +4,7 @@ from toydepth.engine.checkpoint import Checkpoint, Checkpoints
 from toydepth.engine.devices import Layout, compile_seconds, layout, prepare_devices
 from toydepth.engine.loop import Job, Progress, Stopped, prepare_job, restore, run, start_rungs
 from toydepth.engine.optimizers import update_rule
-from toydepth.engine.plan import Phase, plan
+from toydepth.engine.phases import Phase, plan
 from toydepth.engine.programs import Programs, build
 from toydepth.engine.schedule import learning_rates
 from toydepth.engine.together import hear, tell

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from jax._src.lru_cache import LRUCache
 
-from toydepth.tracking.run_folder import write_whole
+from toydepth.files import write_whole
 
 _put = LRUCache.put
 

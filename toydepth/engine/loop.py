@@ -21,7 +21,7 @@ from toydepth.engine.checkpoint import Checkpoint, Checkpoints
 from toydepth.engine.devices import Layout
 from toydepth.engine.observer import observer
 from toydepth.engine.optimizers import update_rule
-from toydepth.engine.plan import Phase, plan
+from toydepth.engine.phases import Phase, plan
 from toydepth.engine.programs import Programs, build
 from toydepth.engine.schedule import learning_rates
 from toydepth.engine.together import anywhere, from_first, meet

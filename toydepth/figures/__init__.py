@@ -30,13 +30,13 @@ Of hidden states:
 - `Trace`, `trace_map`  where a fact is recalled
 """
 
-from toydepth.figures.angles import Profile, angles_against_layer
-from toydepth.figures.crossover import Crossing, exponent_over_correlation
 from toydepth.figures.curve import Curve
 from toydepth.figures.exclusion_scan import Scan, exclusion_scan
 from toydepth.figures.exponent_map import Cell, exponent_map
+from toydepth.figures.exponent_over_correlation import Crossing, exponent_over_correlation
 from toydepth.figures.frontier import Budget, Frontier, frontier
 from toydepth.figures.law_terms import Term, terms
+from toydepth.figures.layer_angles import Profile, angles_against_layer
 from toydepth.figures.local_exponents import local_exponents
 from toydepth.figures.loss_against_size import loss_against_size
 from toydepth.figures.loss_over_training import Training, loss_over_training

@@ -15,7 +15,7 @@ from toydepth.geometry.angles import Measures, angle, measure
 from toydepth.geometry.clusters import Cluster, Clusters, clusters
 from toydepth.geometry.middle import middle
 from toydepth.geometry.reservoir import Sample
-from toydepth.geometry.stream import QUANTILES, Statistics, Stream, Summary
+from toydepth.geometry.state_stream import QUANTILES, Statistics, Stream, Summary
 
 __all__ = [
     "QUANTILES",

@@ -26,7 +26,7 @@ from toydepth.scaling.estimate import Estimate, Interval
 from toydepth.scaling.fit import LawFit, by_clusters, fit_law
 from toydepth.scaling.floor import FloorComparison
 from toydepth.scaling.identification import alike, warnings
-from toydepth.scaling.law import UNIVERSAL_EXPONENTS, Law
+from toydepth.scaling.law_form import UNIVERSAL_EXPONENTS, Law
 from toydepth.scaling.local import LocalAlpha, local_alpha
 from toydepth.scaling.plan import (
     Plan,

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from toydepth.scaling.estimate import Estimate, estimate, half_width
-from toydepth.scaling.law import Law
+from toydepth.scaling.law_form import Law
 from toydepth.scaling.model import Model, model
 from toydepth.scaling.points import Numbers, check_points, number_labels
 from toydepth.scaling.solve import Solution, alive, influence, solve

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from toydepth.scaling.law import Law
+from toydepth.scaling.law_form import Law
 
 
 class Model(NamedTuple):

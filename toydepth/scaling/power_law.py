@@ -9,7 +9,7 @@ from jaxtyping import Float
 from toydepth.scaling.estimate import Estimate, estimate, half_width
 from toydepth.scaling.fit import LawFit, fit_law
 from toydepth.scaling.floor import FloorComparison, compare_floor
-from toydepth.scaling.law import Law
+from toydepth.scaling.law_form import Law
 from toydepth.scaling.points import Numbers, Points, check_points
 
 

@@ -4,8 +4,8 @@ import contextlib
 from pathlib import Path
 from typing import NamedTuple
 
+from toydepth.files import write_whole
 from toydepth.settings import SettingError
-from toydepth.tracking.run_folder import write_whole
 
 NOTE = "wandb_run_id"  # the file of a run folder: entity/project/id, as far as they are known
 

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from toydepth.files import read_history
 from toydepth.settings import printable, reason
 from toydepth.tracking import wandb_lines
-from toydepth.tracking.run_folder import read_history
 from toydepth.tracking.wandb_address import Address
 
 if TYPE_CHECKING:  # W&B takes a second to import: only runs that use it pay

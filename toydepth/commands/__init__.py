@@ -1,0 +1,1 @@
+"""What the commands share: their command line, Hydra, folders, launchers, the terminal."""

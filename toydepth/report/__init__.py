@@ -1,0 +1,1 @@
+"""`python -m toydepth.report`: the page, the tables and the figures of any runs."""

@@ -1,0 +1,281 @@
+"""One job: a ladder trained in its folder, by one process or by several together."""
+
+import sys
+import traceback
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from toydepth import config
+from toydepth.commands import command_line
+from toydepth.commands.folder import FolderInUse, hold, let_go
+from toydepth.commands.sweep_progress import Standing
+from toydepth.config import Experiment
+from toydepth.processes import place
+from toydepth.settings import SettingError, reason
+from toydepth.train import resume, signals
+from toydepth.train.sweep import sentence
+
+say = partial(command_line.say, "train")
+
+
+def go_on(folder: Path) -> str:
+    """How a command that is stopped is taken up again."""
+    return f"the same command with resume={folder} goes on"
+
+
+def job(cfg: DictConfig, standing: Standing | None = None) -> None:
+    """One job, as Hydra calls it. A failed job does not raise: it must not end a sweep.
+
+    One that is asked to stop does, with SystemExit, so that no further job of a sweep starts.
+
+    Args:
+      standing: of its sweep, if it belongs to one.
+    """
+    from hydra.core.hydra_config import HydraConfig
+
+    hydra = HydraConfig.get()
+    folder = Path(hydra.runtime.output_dir)
+    e = config.experiment(OmegaConf.to_container(cfg, resolve=True))
+    if place(e.parallel).index:
+        follow(e)
+        return
+    with signals.listening(say, go_on(folder.parent if standing else folder)):
+        try:
+            hold(folder)
+        except (FolderInUse, OSError) as error:
+            tell(e, go=False)
+            left = isinstance(error, FolderInUse)
+            say(f"{folder} {f'is left as it is: {error}' if left else f'failed: {reason(error)}'}")
+            return
+        try:
+            attempt(cfg, folder, standing)
+        finally:
+            let_go(folder)
+        if signals.asked():
+            sys.exit(signals.status())
+
+
+def attempt(cfg: DictConfig, folder: Path, standing: Standing | None) -> None:
+    """One job in its folder, which other processes keep out of. What fails is said and noted."""
+    from hydra.core.hydra_config import HydraConfig
+
+    from toydepth.engine import Stopped
+    from toydepth.files import clear_halves, versions, write_json
+    from toydepth.results.outcome import describe
+
+    plain = OmegaConf.to_container(cfg, resolve=True)
+    e = config.experiment(plain)
+    hydra = HydraConfig.get()
+
+    def ended(words: str) -> None:
+        """One line on the job's end; in a sweep, with its place there."""
+        if standing is None:
+            say(f"{folder} {words}")
+        else:
+            say(f"{standing.words()} | job {hydra.job.num}: {words} -> {folder}")
+
+    known = resume.finished(folder, e)
+    if known:
+        tell(e, go=False)
+        ended(f"is {known['status']} already")
+        return
+    extra = {"experiment": hydra.runtime.choices.get("experiment"), "versions": versions()}
+    try:
+        clear_halves(folder)
+        resume.sign(folder, e)
+        for left in ("error.txt", "result.json"):  # of an earlier try
+            (folder / left).unlink(missing_ok=True)
+        run(e, folder, plain, extra, job_label(hydra))
+    except Stopped:
+        if not signals.asked():
+            say_of(folder, f"another of its processes was asked to stop; {go_on(folder)}")
+        return
+    except Exception as error:
+        failed = {"status": "failed", "error": reason(error), "rungs": [], "alpha": None}
+        words = f"failed: {failed['error']}"
+        try:
+            (folder / "error.txt").write_text(traceback.format_exc())
+            write_json(folder / "result.json", describe(e) | failed | extra)
+            words += " (more in error.txt)"
+        except OSError:  # the folder takes nothing any more, which may be why the job failed
+            pass
+        ended(words)
+        return
+    if standing is not None:
+        ended(sentence(folder))
+        return
+    if signals.asked():
+        return
+    from toydepth.report.report_command import build_report, print_report
+
+    try:
+        print_report(build_report([folder], folder))
+    except Exception as error:  # the result stands without a figure
+        say(f"{folder} has its result.json, but no report: {reason(error)}")
+
+
+def job_label(hydra: DictConfig) -> str | None:
+    """How a job that runs beside others of its sweep marks its lines."""
+    alone = hydra.runtime.choices.get("launcher") in (None, "local")
+    return None if alone else f"job {hydra.job.num} · "
+
+
+def prepare(e: Experiment) -> Any:
+    """A job on its devices, for all the processes that train it."""
+    from toydepth.engine import prepare_devices, prepare_job
+    from toydepth.toy import problem_of
+
+    prepare_devices(e.parallel.devices, place(e.parallel))
+    return prepare_job(e, problem_of(e), grid(e))
+
+
+def run(
+    e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any], label: str | None
+) -> None:
+    """Trains one ladder in its folder, from its last checkpoint if it has one.
+
+    Args:
+      label: stands before each line on its progress, where it is one of several jobs at a time.
+    """
+    from toydepth.commands.progress_bar import progress
+    from toydepth.engine import Checkpoints, compile_seconds, restore
+    from toydepth.engine import run as train
+    from toydepth.files import History, read_history, write_json
+    from toydepth.results import outcome
+    from toydepth.results.weights import save_rung
+    from toydepth.tracking import run_facts
+    from toydepth.tracking.start import import_ahead, start_tracker
+
+    tell(e, go=True)
+    compiled = compile_seconds()
+    import_ahead(e.tracker)
+    work = prepare(e)
+    said = partial(say_of, folder)
+    with Checkpoints(folder, said) as checkpoints:
+        at, rungs = restore(work, checkpoints, History.lines_of(folder))
+        known = at.total_step > 0
+        if known:
+            said(f"going on from step {at.total_step}")
+        lines = progress(work.total_steps, plain=True if label else None)
+        with History.open(folder, at.records) as history, lines as bar:
+            tracker = start_tracker(
+                e.tracker,
+                folder,
+                group=run_facts.group(e),
+                name=run_facts.name(e),
+                config=cfg,
+                resumed=known,
+                replicas=e.replicas,
+                axis=e.axis,
+            )
+
+            def record(line: dict[str, Any]) -> None:
+                history.append(line)
+                tracker.log(line)
+
+            def show(done: int, rung: str, *rest: float) -> None:
+                bar.update(done, f"{label or ''}{rung}", *rest)
+
+            try:
+                at = train(
+                    work,
+                    checkpoints,
+                    at,
+                    record=record,
+                    show=show,
+                    keep=partial(save_rung, folder, e.axis),
+                    rungs=rungs,
+                    stop=signals.asked,
+                )
+                answer = extra | outcome.result(e, at.rungs)
+                answer |= {
+                    "seconds": at.seconds,
+                    "compile_seconds": compile_seconds() - compiled,
+                    "devices": len(work.layout.devices),
+                }
+                write_json(folder / "result.json", answer)
+            except BaseException as error:
+                checkpoints.wait()  # before anything that may take longer than there is time
+                tracker.finish({"status": how_it_ended(error), "error": reason(error)})
+                raise
+    say(
+        f"trained for {at.seconds:.0f} s; this start compiled for {answer['compile_seconds']:.0f} s"
+    )
+    if e.tracker.kind != "none":
+        if e.tracker.artifact:
+            run_facts.draw(folder)
+        files = run_facts.files(folder) if e.tracker.artifact else []
+        tracker.finish(answer, run_facts.course(answer, read_history(folder)), files)
+
+
+def how_it_ended(error: BaseException) -> str:
+    """What a tracker is told of a run that ends with an error."""
+    from toydepth.engine import Stopped
+
+    failed = isinstance(error, Exception) and not isinstance(error, Stopped)
+    return "failed" if failed else "stopped"
+
+
+def grid(e: Experiment) -> Any:
+    """How a job is laid out over the devices of this process, or a refusal."""
+    from toydepth.engine import layout
+
+    try:
+        return layout(e.parallel.devices, replicas=e.replicas, batch=e.train.batch_size)
+    except ValueError as error:
+        raise SettingError("parallel.devices", e.parallel.devices, str(error)) from None
+
+
+def tell(e: Experiment, go: bool) -> None:
+    """The first process of a job lets the others know whether there is something to train."""
+    if place(e.parallel).count > 1:
+        from toydepth import engine
+
+        engine.prepare_devices(e.parallel.devices, place(e.parallel))
+        engine.tell(go)
+
+
+def follow(e: Experiment) -> int:
+    """What the other processes of a job do: they run the same programs, and write nothing.
+
+    Returns the exit status.
+    """
+    from toydepth.engine import Stopped, hear, prepare_devices, restore
+    from toydepth.engine import run as train
+
+    def nothing(*_: Any) -> None:
+        pass
+
+    name = f"process {place(e.parallel).index}"
+    with signals.listening(partial(say_of, name), "the first process says how to go on"):
+        try:
+            prepare_devices(e.parallel.devices, place(e.parallel))
+            if not hear():
+                return 0
+            work = prepare(e)
+            at, rungs = restore(work, None)
+            at = train(
+                work,
+                None,
+                at,
+                record=nothing,
+                show=nothing,
+                keep=nothing,
+                rungs=rungs,
+                stop=signals.asked,
+            )
+        except Stopped:
+            return signals.status() if signals.asked() else 1
+        except SettingError:
+            raise
+        except Exception as error:  # when the first process has failed, too
+            say_of(name, reason(error)[:300])
+            return 1
+    return 3 if any(rung["status"] == "diverged" for rung in at.rungs) else 0
+
+
+def say_of(who: object, words: str) -> None:
+    say(f"{who}: {words}")
