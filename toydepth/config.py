@@ -34,8 +34,11 @@ from toydepth.settings import (
 class Teacher:
     kind: str = setting(
         "shared",
-        choice("shared", "independent", "mixed", "correlated", "head", "features"),
-        "how its layers are drawn",
+        choice("shared", "independent", "mixed", "correlated", "head", "features", "own"),
+        "how its layers are drawn; own is a Python function (toydepth.train_ladder)",
+    )
+    function: str | None = setting(
+        None, optional(text()), "what the Python function is called (teacher.kind=own only)"
     )
     depth: int = setting(64, whole(0, 100_000), "its layers; 0 for one that has none")
     seed: int = setting(0, whole(0, 2**31 - 1), "draws its weights; replica r takes seed + r")
@@ -72,6 +75,7 @@ class Teacher:
 
 
 DRAWN_BY = {
+    "own": ("function",),
     "mixed": ("rho",),
     "correlated": ("correlation_length",),
     "features": ("features", "skew", "active"),
@@ -93,8 +97,11 @@ def as_written(value: Any) -> Any:
 class Student:
     block: str = setting(
         "residual",
-        choice("residual", "midpoint", "looped", "head", "autoencoder"),
-        "one step of its state, or what a student without layers is",
+        choice("residual", "midpoint", "looped", "head", "autoencoder", "own"),
+        "one step of its state, or what a student without layers is; own is a toydepth.Block",
+    )
+    function: str | None = setting(
+        None, optional(text()), "what the Python object is called (student.block=own only)"
     )
     depth: tuple[int, ...] = setting(
         16, several(whole(0, 10_000)), "its blocks; a list makes a ladder"
@@ -113,7 +120,12 @@ class Student:
 
 @dataclass(frozen=True)
 class Objective:
-    kind: str = setting("mse", choice("mse", "kl"), "what the student is asked to match")
+    kind: str = setting(
+        "mse", choice("mse", "kl", "own"), "what the student is asked to match; own is Python"
+    )
+    function: str | None = setting(
+        None, optional(text()), "what the Python function is called (objective.kind=own only)"
+    )
     head: str | None = setting(
         None, optional(choice("learned", "frozen")), "who gives the student its head (kl only)"
     )
@@ -303,6 +315,11 @@ def _check_together(e: Experiment) -> None:
             if (value is not None) != (e.teacher.kind == kind):
                 words = "needs one" if e.teacher.kind == kind else f"has none; teacher={kind} has"
                 raise SettingError(f"teacher.{name}", value, f"teacher={e.teacher.kind} {words}")
+    for room, kind in (("student", e.student.block), ("objective", e.objective.kind)):
+        function = getattr(e, room).function
+        if (function is not None) != (kind == "own"):
+            words = "it is called something" if kind == "own" else f"{room}={kind} has none"
+            raise SettingError(f"{room}.function", function, words)
     _check_layers(e)
     least = _least_parameters(e)
     if e.hessian.eigenvalues >= least:
@@ -315,12 +332,13 @@ def _check_together(e: Experiment) -> None:
     if not is_kl and (e.objective.head or e.objective.vocabulary):
         named = "head" if e.objective.head else "vocabulary"
         value = getattr(e.objective, named)
-        raise SettingError(f"objective.{named}", value, "objective=mse has no head")
+        raise SettingError(f"objective.{named}", value, f"objective={e.objective.kind} has no head")
     if not is_kl and e.target.temperature != (1.0,):
         value = (
             list(e.target.temperature) if len(e.target.temperature) > 1 else e.target.temperature[0]
         )
-        raise SettingError("target.temperature", value, "objective=mse has none; leave it at 1.0")
+        words = f"objective={e.objective.kind} has none; leave it at 1.0"
+        raise SettingError("target.temperature", value, words)
     steps = e.train.steps
     if len(steps) > 1:
         if e.train.method == "scratch":
@@ -373,8 +391,10 @@ def _check_layers(e: Experiment) -> None:
         pairs = ", ".join(f"student={b} learns teacher={t}" for b, (t, _) in LAYERLESS.items())
         raise SettingError("student.block", block, f"the teacher is {kind}; {pairs}")
     for name, depths in (("teacher", (e.teacher.depth,)), ("student", e.student.depth)):
-        if without is not (depths == (0,)) or (not without and 0 in depths):
-            words = f"student={block} has {'none: 0' if without else 'layers: 1 or more'}"
+        none = without or (name == "teacher" and kind == "own")  # who knows what it is made of
+        if none is not (depths == (0,)) or (not none and 0 in depths):
+            who = f"student={block}" if without or kind != "own" else "teacher=own"
+            words = f"{who} has {'none: 0' if none else 'layers: 1 or more'}"
             raise SettingError(f"{name}.depth", _plain(depths), words)
     widths = e.student.width if isinstance(e.student.width, tuple) else (e.student.width,)
     if isinstance(e.student.width, tuple) and block != "autoencoder":

@@ -75,8 +75,8 @@ def test_the_quickstart_is_one_ladder_by_depth_continuation():
 
 def test_the_schema_knows_the_kinds_and_blocks_that_there_are():
     allowed = {name: words for name, _, _, words in meanings(config.Experiment)}
-    kinds = [*toy.KINDS, *(teacher for teacher, _ in config.LAYERLESS.values())]
-    blocks = [*toy.BLOCKS, *config.LAYERLESS]
+    kinds = [*toy.KINDS, *(teacher for teacher, _ in config.LAYERLESS.values()), "own"]
+    blocks = [*toy.BLOCKS, *config.LAYERLESS, "own"]
     assert allowed["teacher.kind"] == "one of " + ", ".join(kinds)
     assert allowed["student.block"] == "one of " + ", ".join(blocks)
     for group, names in (("teacher", kinds), ("student", blocks)):

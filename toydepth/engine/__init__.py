@@ -1,7 +1,13 @@
 """The machinery: devices, schedules, the compiled programs, checkpoints and the loop."""
 
 from toydepth.engine.checkpoint import Checkpoint, Checkpoints
-from toydepth.engine.devices import Layout, compile_seconds, layout, prepare_devices
+from toydepth.engine.devices import (
+    Layout,
+    borrowed_devices,
+    compile_seconds,
+    layout,
+    prepare_devices,
+)
 from toydepth.engine.loop import Job, Progress, Stopped, prepare_job, restore, run, start_rungs
 from toydepth.engine.optimizers import update_rule
 from toydepth.engine.phases import Phase, plan
@@ -18,6 +24,7 @@ __all__ = [
     "Programs",
     "Progress",
     "Stopped",
+    "borrowed_devices",
     "build",
     "compile_seconds",
     "hear",

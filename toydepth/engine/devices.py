@@ -1,12 +1,15 @@
 """Devices: how many there are, and how a job is laid out over them."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import jax
 import numpy as np
 import platformdirs
 from jax.experimental import multihost_utils
+from jax.experimental.compilation_cache import compilation_cache
 from jaxtyping import PyTree
 
 from toydepth.config import row_shards
@@ -18,33 +21,81 @@ AXIS = "devices"  # the name of the mapped axis in every program
 ALONE = Place()
 
 
+# What the numbers of a run depend on besides its settings, and where compiled programs are kept.
+# Matrix products are done in full float32 everywhere, so that a GPU gives the numbers of a CPU.
+OURS = {
+    "jax_default_matmul_precision": "highest",
+    "jax_enable_x64": False,
+    "jax_default_prng_impl": "threefry2x32",
+    "jax_threefry_partitionable": True,
+    "jax_persistent_cache_min_compile_time_secs": 0.0,
+    "jax_persistent_cache_min_entry_size_bytes": 0,
+}
+
+
 def prepare_devices(devices: int | None, place: Place = ALONE) -> None:
-    """Sets JAX up, once in a process: what a first job got, the next ones find.
+    """Sets JAX up for the rest of a process, once: what a first job got, the next ones find.
 
     A CPU becomes as many virtual devices as it has cores, or as are asked for, which several
-    processes share out evenly. Matrix products are done in full float32 everywhere, so that a GPU
-    gives the numbers of a CPU. What has been compiled is kept in the user's cache folder, for the
+    processes share out evenly. What has been compiled is kept in the user's cache folder, for the
     next process with the same shapes.
     """
-    if _compilations:
+    if _set_up:
         return
+    _set_up.append(True)
+    _divide_cpu(max(1, devices // place.count) if devices else cores())
+    _configure()
+    connect(place)
+
+
+@contextmanager
+def borrowed_devices(devices: int | None) -> Iterator[None]:
+    """The same while it lasts, where JAX is somebody else's: in a notebook, say.
+
+    Its configuration is then what it was before. If JAX has been used already, its devices stay
+    as they are; if not, a CPU is divided as by `prepare_devices`, which stays.
+    """
+    if _set_up:
+        yield
+        return
+    _set_up.append(True)
+    with suppress(RuntimeError):  # JAX has been used already
+        _divide_cpu(devices or cores())
+    before = {name: getattr(jax.config, name) for name in [*OURS, "jax_compilation_cache_dir"]}
+    _configure()
+    compilation_cache.reset_cache()  # or JAX would not look at where it is now
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            jax.config.update(name, value)
+        compilation_cache.reset_cache()
+        _set_up.clear()
+
+
+_set_up: list[bool] = []  # holds one entry while JAX is set up
+
+
+def _divide_cpu(count: int) -> None:
+    """Makes a CPU that many devices; RuntimeError if JAX has been used already."""
+    jax.config.update("jax_num_cpu_devices", count)
     # Small models need no GPU to themselves: its memory is taken as it is needed.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-    jax.config.update("jax_default_matmul_precision", "highest")
-    own = max(1, devices // place.count) if devices else cores()
-    jax.config.update("jax_num_cpu_devices", own)
+
+
+def _configure() -> None:
+    for name, value in OURS.items():
+        jax.config.update(name, value)
     if jax.config.jax_compilation_cache_dir is None:  # JAX_COMPILATION_CACHE_DIR is the user's
         cache = platformdirs.user_cache_path("toydepth") / "compiled"
         jax.config.update("jax_compilation_cache_dir", str(cache))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
     write_entries_whole()
-    connect(place)
-    _compilations.append(0.0)
-    jax.monitoring.register_event_duration_secs_listener(_note_compilation)
+    if not _compilations:
+        _compilations.append(0.0)
+        jax.monitoring.register_event_duration_secs_listener(_note_compilation)
 
 
-_compilations: list[float] = []  # seconds of each; empty until JAX is set up
+_compilations: list[float] = []  # seconds of each, after a first 0
 
 
 def _note_compilation(event: str, seconds: float, **_: object) -> None:

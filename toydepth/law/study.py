@@ -10,11 +10,13 @@ from toydepth.law import model_plans
 from toydepth.law.analysis import Analysis, analyse, steps
 from toydepth.law.export import latex, parameters_csv, rows_csv
 from toydepth.law.law_figures import draw
-from toydepth.law.law_printing import print_study
+from toydepth.law.law_printing import print_study, sentence
 from toydepth.law.law_settings import Study
 from toydepth.law.law_summary import flat, summarise
 from toydepth.law.prepared import Prepared, prepare
 from toydepth.tracking.start import start_tracker
+
+__all__ = ["prepare", "run", "sentence"]  # what `commands/analysis_command.py` asks a room for
 
 
 def run(study: Study, folder: Path, cfg: dict[str, Any], *, brief: bool = False) -> dict[str, Any]:

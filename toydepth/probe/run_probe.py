@@ -12,6 +12,8 @@ from toydepth.files import versions, write_json, write_whole
 from toydepth.probe.probe_settings import Probe
 from toydepth.tracking.start import start_tracker
 
+__all__ = ["prepare", "run", "sentence"]  # what `commands/analysis_command.py` asks a room for
+
 
 def prepare(probe: Probe) -> None:
     """Raises SettingError, LanguageError or ValueError for what cannot be probed."""
@@ -23,6 +25,13 @@ def prepare(probe: Probe) -> None:
         from toydepth.probe.model_states import check
 
         check(probe)
+
+
+def sentence(summary: dict[str, Any]) -> str:
+    """One line on a probe, for a sweep."""
+    from toydepth.probe import probe_summary
+
+    return probe_summary.sentence(summary)
 
 
 def run(probe: Probe, folder: Path, cfg: dict[str, Any], *, brief: bool = False) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from toydepth.toy.layers import Mlp, mlp, rms_norm
 from toydepth.toy.objectives import kl_divergence, mean_squared_error
+from toydepth.toy.own import BUILT_IN, Block, Own, called
 from toydepth.toy.problem import Problem, depth_problem, new_student
 from toydepth.toy.problems import problem_of
 from toydepth.toy.random import Purpose, key_for
@@ -10,12 +11,16 @@ from toydepth.toy.teacher import KINDS, Teacher, draw_teacher, final_state, hidd
 
 __all__ = [
     "BLOCKS",
+    "BUILT_IN",
+    "Block",
     "KINDS",
     "Mlp",
+    "Own",
     "Problem",
     "Purpose",
     "Student",
     "Teacher",
+    "called",
     "deepen",
     "depth_problem",
     "draw_teacher",

@@ -16,9 +16,18 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 
 from toydepth.config import Experiment
 from toydepth.toy import objectives, stream
+from toydepth.toy.own import (
+    BUILT_IN,
+    Own,
+    check_own,
+    resample_blocks,
+    run_blocks,
+    start_blocks,
+    target_of,
+)
 from toydepth.toy.random import Purpose, key_for
 from toydepth.toy.student import Student, deepen
-from toydepth.toy.teacher import Teacher, draw_teacher, final_state
+from toydepth.toy.teacher import Teacher, draw_head, draw_teacher, final_state
 
 
 @dataclass(frozen=True)
@@ -100,35 +109,18 @@ def new_student(e: Experiment, depth: int) -> Student:
     )
 
 
-def depth_problem(e: Experiment) -> Problem:
-    """Students of several depths that learn a deep teacher (arXiv 2602.05970, appendix C)."""
-    width, head, vocabulary = e.student.width, e.objective.head, e.objective.vocabulary
+def depth_problem(e: Experiment, own: Own = BUILT_IN) -> Problem:
+    """Students of several depths that learn a deep teacher (arXiv 2602.05970, appendix C).
+
+    Raises:
+      SettingError: `e` names an object of one's own that is not in `own`.
+    """
+    kinds = {"teacher": e.teacher.kind, "block": e.student.block, "loss": e.objective.kind}
+    check_own(own, kinds)
     found = variants(e)
-
-    def teacher(seed: int) -> Teacher:
-        return draw_teacher(
-            e.teacher.kind,
-            seed,
-            width=width,
-            depth=e.teacher.depth,
-            vocabulary=vocabulary or 0,
-            head=head,
-            **e.teacher.drawn_by,
-        )
-
-    student = partial(new_student, e)
-    graph = nnx.graphdef(nnx.eval_shape(lambda: student(1)))
-
-    def loss(params, teacher: Teacher, temperature, x, target, precision="float32"):
-        model = nnx.merge(graph, params)
-        state = model(x, precision)
-        if e.objective.kind == "mse":
-            return objectives.mean_squared_error(state, target)
-        teacher_logits = target @ teacher.head / temperature
-        if head == "learned":  # the temperature is the teacher's alone
-            return objectives.kl_divergence(state @ model.head[...], teacher_logits)
-        return objectives.kl_divergence(state @ teacher.head / temperature, teacher_logits)
-
+    teacher, targets = _teaching(e, own)
+    start, state, grow = _learning(e, own)
+    loss = _comparing(e, own, state)
     return Problem(
         axis="depth",
         conditions=jnp.array([v.temperature for v in found], jnp.float32),
@@ -136,14 +128,89 @@ def depth_problem(e: Experiment) -> Problem:
         rates=tuple(v.rate for v in found),
         teacher=teacher,
         key=partial(key_for, e.seed),
-        inputs=partial(stream.inputs, width=width),
-        targets=lambda t, x: final_state(t.layers, x, e.teacher.depth),
-        target_cost=e.teacher.depth / 3,  # a layer's forward pass, without its backward pass
-        start=lambda depth: nnx.state(student(depth), nnx.Param),
-        grow=lambda params, depth: deepen(params, e.student.block, depth),
+        inputs=partial(stream.inputs, width=e.student.width),
+        targets=targets,
+        # A layer's forward pass, without its backward pass; of one's own the cost is not known.
+        target_cost=(e.teacher.depth or 64) / 3,
+        start=start,
+        grow=grow,
         loss=loss,
         training_loss=None
         if e.train.precision == "float32"
         else partial(loss, precision=e.train.precision),
         decay=weight_decay(e),
     )
+
+
+def _teaching(e: Experiment, own: Own) -> tuple[Callable, Callable]:
+    """(seed -> the teacher, (teacher, inputs) -> targets)."""
+    width, head, vocabulary = e.student.width, e.objective.head, e.objective.vocabulary or 0
+    if own.teacher is None:
+
+        def draw(seed: int) -> Teacher:
+            return draw_teacher(
+                e.teacher.kind,
+                seed,
+                width=width,
+                depth=e.teacher.depth,
+                vocabulary=vocabulary,
+                head=head,
+                **e.teacher.drawn_by,
+            )
+
+        return draw, lambda t, x: final_state(t.layers, x, e.teacher.depth)
+
+    def own_draw(seed: int) -> Teacher:
+        key = jax.random.key_data(key_for(seed, Purpose.TEACHER))
+        return Teacher(key, draw_head(key_for(seed, Purpose.HEAD), width, vocabulary, head))
+
+    return own_draw, lambda t, x: target_of(own.teacher, jax.random.wrap_key_data(t.layers), x)
+
+
+def _learning(e: Experiment, own: Own) -> tuple[Callable, Callable, Callable]:
+    """(depth -> parameters, (parameters, inputs, precision) -> (state, head), growth)."""
+    if own.block is None:
+        student = partial(new_student, e)
+        graph = nnx.graphdef(nnx.eval_shape(lambda: student(1)))
+
+        def state(params, x, precision):
+            model = nnx.merge(graph, params)
+            return model(x, precision), model.head[...] if hasattr(model, "head") else None
+
+        def start(depth: int) -> nnx.State:
+            return nnx.state(student(depth), nnx.Param)
+
+        return start, state, lambda params, depth: deepen(params, e.student.block, depth)
+
+    learned = e.objective.head == "learned"
+
+    def own_start(depth: int) -> PyTree:
+        key = key_for(e.seed, Purpose.STUDENT)
+        params = {"layers": start_blocks(own.block, key, e.student.width, depth)}
+        if learned:
+            params["head"] = jnp.zeros((e.student.width, e.objective.vocabulary))
+        return params
+
+    def own_state(params, x, precision):
+        return run_blocks(own.block, params["layers"], x), params.get("head")
+
+    def own_grow(params: PyTree, depth: int) -> PyTree:
+        return params | {"layers": resample_blocks(own.block, params["layers"], depth)}
+
+    return own_start, own_state, own_grow
+
+
+def _comparing(e: Experiment, own: Own, state: Callable) -> Callable:
+    """The loss, by the student's state and the teacher's."""
+    distance = own.loss or objectives.mean_squared_error
+
+    def loss(params, teacher: Teacher, temperature, x, target, precision="float32"):
+        last, head = state(params, x, precision)
+        if e.objective.kind != "kl":
+            return distance(last, target)
+        teacher_logits = target @ teacher.head / temperature
+        if head is not None:  # the temperature is the teacher's alone
+            return objectives.kl_divergence(last @ head, teacher_logits)
+        return objectives.kl_divergence(last @ teacher.head / temperature, teacher_logits)
+
+    return loss

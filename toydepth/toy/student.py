@@ -18,7 +18,7 @@ State = Float[Array, "batch width"]
 Update = Callable[[State], State]
 
 
-class Block(NamedTuple):
+class Step(NamedTuple):
     """One step of the student's state, given its MLPs as functions, and the names of those.
 
     `tied` blocks are one block, repeated: its weights do not grow in number with depth.
@@ -40,9 +40,9 @@ def midpoint(h: State, first: Update, second: Update) -> State:
 
 
 BLOCKS = {
-    "residual": Block(residual, ("layers",)),
-    "midpoint": Block(midpoint, ("first", "second")),
-    "looped": Block(residual, ("layers",), tied=True),
+    "residual": Step(residual, ("layers",)),
+    "midpoint": Step(midpoint, ("first", "second")),
+    "looped": Step(residual, ("layers",), tied=True),
 }
 
 

@@ -1,0 +1,110 @@
+"""Ideas of one's own, as Python objects: a teacher, a student's block, a loss.
+
+    def mixing(key, width):                       # a teacher: a map of states, drawn from a key
+        w = jax.random.normal(key, (width, width)) / width
+        return lambda h: h + 0.1 * jax.nn.softmax(h @ w) @ w.T
+
+    toydepth.train_ladder(teacher=mixing)
+
+States are `(batch, width)`, and every teacher and student starts from normalised inputs,
+`rms_norm(x)` with x ~ N(0, I); their last states are normalised before they are compared.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key, PyTree
+
+from toydepth.settings import SettingError, printable
+from toydepth.toy.layers import rms_norm
+
+State = Float[Array, "batch width"]
+OwnTeacher = Callable[[Key[Array, ""], int], Callable[[State], State]]
+OwnLoss = Callable[[State, State], Float[Array, ""]]
+
+
+class Block(NamedTuple):
+    """One layer of a student: how it is drawn, and the step that it makes.
+
+    A student of depth l has l of them, each with parameters of its own, and runs them by
+    `lax.scan`. Depth continuation starts layer i of a new depth l' from the old layer at
+    depth-time (i + 1/2) / l', as for the built-in blocks.
+
+    Attributes:
+      init: (key, width) -> the parameters of one layer, a pytree of float32 arrays. Where the
+        layer's step is zero at the start, every depth starts from the same function.
+      apply: (parameters, states) -> the next states, both (batch, width).
+      step: (parameters, share) -> parameters that make `share` of the step; a ladder that doubles
+        its depth asks for half a step. None keeps the parameters as they are: the deeper student
+        then starts from another function than the one below it has learned.
+    """
+
+    init: Callable[[Key[Array, ""], int], PyTree]
+    apply: Callable[[PyTree, State], State]
+    step: Callable[[PyTree, float], PyTree] | None = None
+
+
+class Own(NamedTuple):
+    """What of an experiment is given as Python objects; None is what the settings say."""
+
+    teacher: OwnTeacher | None = None
+    block: Block | None = None
+    loss: OwnLoss | None = None
+
+
+BUILT_IN = Own()
+ROLES = {"teacher": "teacher.kind", "block": "student.block", "loss": "objective.kind"}
+
+
+def called(thing: object) -> str:
+    """What to call a Python object in a run's settings and in a report."""
+    function = thing.apply if isinstance(thing, Block) else thing
+    name = getattr(function, "__qualname__", None) or type(function).__qualname__
+    return printable(name.replace("<locals>.", "").replace("<lambda>", "lambda"))[:80]
+
+
+def check_own(own: Own, kinds: dict[str, str]) -> None:
+    """Refuses settings that speak of an object which is not there.
+
+    Args:
+      kinds: role (`teacher`, `block`, `loss`) -> the kind that the settings name.
+
+    Raises:
+      SettingError: naming the first of them.
+    """
+    for role, setting in ROLES.items():
+        if (kinds[role] == "own") != (getattr(own, role) is not None):
+            words = "it is a Python object, which toydepth.train_ladder takes, and no command"
+            raise SettingError(setting, kinds[role], words)
+
+
+def target_of(teacher: OwnTeacher, key: Key[Array, ""], x: State) -> State:
+    """The teacher's last state, normalised.
+
+    It is drawn where it is used, inside the compiled program: a plain function may close over
+    whatever it has drawn, and still each replica has its own.
+    """
+    return rms_norm(teacher(key, x.shape[-1])(rms_norm(x)))
+
+
+def start_blocks(block: Block, key: Key[Array, ""], width: int, depth: int) -> PyTree:
+    """The parameters of a student's layers, stacked along depth."""
+    return jax.vmap(lambda k: block.init(k, width))(jax.random.split(key, depth))
+
+
+def run_blocks(block: Block, layers: PyTree, x: State) -> State:
+    """The student's last state, normalised."""
+    last, _ = jax.lax.scan(lambda h, layer: (block.apply(layer, h), None), rms_norm(x), layers)
+    return rms_norm(last)
+
+
+def resample_blocks(block: Block, layers: PyTree, depth: int) -> PyTree:
+    """A student of another depth along the same path through depth-time."""
+    old = jax.tree.leaves(layers)[0].shape[0]
+    source = ((jnp.arange(depth) + 0.5) / depth * old).astype(int)
+    layers = jax.tree.map(lambda w: w[source], layers)
+    if block.step is None:
+        return layers
+    return jax.vmap(lambda layer: block.step(layer, old / depth))(layers)
