@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import wandb
 
-import toydepth
+import toydepth.tracking
 from toydepth.config import Experiment
 from toydepth.dashboard import main
 from toydepth.settings import meanings
@@ -205,7 +205,7 @@ def test_what_wandb_has_to_say_is_one_line(stranger, monkeypatch, capsys):
 
 
 def test_without_its_package_it_says_how_to_get_it(stranger, monkeypatch, capsys):
-    monkeypatch.delattr(toydepth, "dashboards")
+    monkeypatch.delattr(toydepth.tracking, "dashboards", raising=False)
     monkeypatch.setitem(sys.modules, "toydepth.tracking.dashboards", None)
     assert main(["project=depth", "output=views.json"]) == 2
     assert "pip install 'toydepth[dashboard]'" in capsys.readouterr().err

@@ -171,7 +171,7 @@ def test_a_page_that_is_there_keeps_its_name_its_group_and_its_ending(
 ):
     folder = make_run(tmp_path / "run")
     with monkeypatch.context() as patch:
-        patch.setattr("toydepth.results.records.alpha_over_training.measured_in", None)
+        patch.setattr("toydepth.results.alpha_over_training.measured_in", None)
         assert sync.main([str(folder)]) == 0
     assert "W&B is not told alpha along training: TypeError" in capfd.readouterr().err
     page = the_page(server)

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from toydepth.report.page import Found
+from toydepth.report.page import Found, page
 from toydepth.report.report_command import build_report
 
 HOSTILE = "</script><script>alert(1)</script> \"quoted\" 'é深さ' \u2028 <b>&amp;"
