@@ -7,8 +7,6 @@ the rest of toydepth reads. Nothing here imports JAX.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from types import MappingProxyType
 from typing import Any
 
 from toydepth.settings import (
@@ -457,9 +455,3 @@ def settings(e: Experiment) -> dict[str, Any]:
         for name, value in flat.items()
         if not any(name == free or name.startswith(f"{free}.") for free in FREE_ON_RESUME)
     }
-
-
-@cache
-def default_settings() -> Mapping[str, Any]:
-    """The same of a run of which nothing is said: what stands for a setting younger than a run."""
-    return MappingProxyType(settings(experiment({})))

@@ -155,17 +155,17 @@ def _complete_lines(path: Path) -> list[bytes]:
 
 
 def _dumps(obj: Any, indent: int | None = None) -> str:
-    return json.dumps(_plain(obj), allow_nan=False, indent=indent)
+    return json.dumps(plain(obj), allow_nan=False, indent=indent)
 
 
-def _plain(obj: Any) -> Any:
+def plain(obj: Any) -> Any:
     """`obj` in JSON's own types. JSON has no NaN and no infinity: they become null."""
     if isinstance(obj, dict):
-        return {key: _plain(value) for key, value in obj.items()}
+        return {key: plain(value) for key, value in obj.items()}
     if isinstance(obj, list | tuple):
-        return [_plain(value) for value in obj]
+        return [plain(value) for value in obj]
     if isinstance(obj, np.ndarray | np.generic):
-        return _plain(obj.tolist())
+        return plain(obj.tolist())
     if isinstance(obj, float) and not math.isfinite(obj):
         return None
     return obj

@@ -184,7 +184,7 @@ def _read_run(folder: Path, given: dict[str, str]) -> "Tracked":
         name=run_facts.name(e),
         config=cfg,
         lines=lines,
-        result=result,
+        result=result and result.model_dump(),
         course=run_facts.course(result, history) if result else [],
         files=run_facts.files(folder) if artifact else [],
     )

@@ -21,9 +21,10 @@ from typing import Any
 from toydepth.commands.printed import Printed
 from toydepth.files import read_history, write_json, write_whole
 from toydepth.report.time_table import training
-from toydepth.results.alpha_over_training import cell_of
-from toydepth.results.records import ResultError, find_runs, read_result
+from toydepth.results.alpha_over_training import cell_of_rung
+from toydepth.results.records import SCHEMA, Estimate, ResultError, find_runs, read_result
 from toydepth.results.regimes import Regime, Run, columns, describe, label_regimes, pool_runs
+from toydepth.results.report_record import RegimeRecord
 from toydepth.results.time_exponents import Trained, along_training, binned, trained_in
 
 EXPECTED = {"shared": 3.0, "independent": 1.0, "features": 1.0, "head": 1 / 3}
@@ -46,11 +47,11 @@ def universality(folder: Path) -> dict[str, Any]:
     notes = [f"unfinished: {path.relative_to(folder)}" for path in without]
     runs = []
     for path in paths:
-        name, result = str(path.parent.relative_to(folder)), read_result(path)
-        if result["status"] == "failed":
-            notes.append(f"unfinished: {name} failed: {result.get('error')}")
+        name, record = str(path.parent.relative_to(folder)), read_result(path)
+        if record.status == "failed":
+            notes.append(f"unfinished: {name} failed: {record.error}")
         else:
-            runs.append(Run(name, result, path.stat().st_mtime_ns))
+            runs.append(Run(name, record, path.stat().st_mtime_ns))
     ladders, alongs = [], []
     regimes, more = pool_runs(runs)
     notes += more
@@ -63,13 +64,12 @@ def universality(folder: Path) -> dict[str, Any]:
         found = along_training(regime, lambda run: trained_in(read_history(folder / run)))
         entry, law, more = describe(label, regime)
         notes += more
-        axis = entry["axis"]
-        notes += [f"diverged, left out: {label}, {axis} {r[axis]}" for r in entry["diverged"]]
+        notes += [f"diverged, left out: {label}, {entry.axis} {r.size}" for r in entry.diverged]
         if found:
-            alongs.append((entry | {"along_training": found[0]}, found[1]))
+            alongs.append((entry.changed(along_training=found[0]), found[1]))
         elif regime.usable():
             ladders.append((entry, regime, law))
-    answer = {"schema": 1, "exponents": [_ladder(*ladder) for ladder in ladders]}
+    answer = {"schema": SCHEMA, "exponents": [_ladder(*ladder) for ladder in ladders]}
     answer["exponents"] += [_along(entry) for entry, _ in alongs]
     answer["notes"] = notes
     answer["figures"] = {"universality": "figures/universality.png"}
@@ -85,7 +85,7 @@ def universality(folder: Path) -> dict[str, Any]:
 def side_by_side(regime: Regime) -> bool:
     """Whether it is a ladder of depths of which losses at equal steps can be compared."""
     facts = regime.facts
-    several = len({point["depth"] for point in regime.usable()}) > 1
+    several = len({point.size for point in regime.usable()}) > 1
     scratch = facts.get("train.method") == "scratch" and facts["objective"] == "kl"
     return facts["axis"] == "depth" and scratch and several
 
@@ -106,14 +106,14 @@ def losses_over_both(regime: Regime, folder: Path) -> dict[tuple[int, int, float
     """(depth, teacher seed, steps) -> the loss then, ten times a decade."""
     found = {}
     for point in regime.usable():
-        curves = trained_in(read_history(folder / point["run"]))
-        curve: Trained = curves[cell_of(point | {"temperature": regime.facts["T"]})]
+        curves = trained_in(read_history(folder / point.run))
+        curve: Trained = curves[cell_of_rung(point)]
         data = binned([curve])
         if data is None:
             continue
         for step, loss in zip(data.steps, data.losses[0], strict=True):
             if step >= FIRST:
-                found[point["depth"], point["teacher_seed"], round(float(step), 1)] = float(loss)
+                found[point.size, point.teacher_seed, round(float(step), 1)] = float(loss)
     return found
 
 
@@ -126,29 +126,27 @@ def table(rows: dict[tuple[int, int, float], float]) -> str:
     return text.getvalue()
 
 
-def _ladder(entry: dict[str, Any], regime: Regime, _: Any) -> dict[str, Any]:
-    alpha = entry["alpha"] or dict.fromkeys(("value", "stderr", "low", "high"))
-    row = _row(entry, entry["axis"], alpha, entry["verdict"])
-    if entry["axis"] == "width" and (regime.facts.get("optimizer.weight_decay") or 0) >= 0:
+def _ladder(entry: RegimeRecord, regime: Regime, _: Any) -> dict[str, Any]:
+    row = _row(entry, entry.axis, entry.alpha, entry.verdict)
+    if entry.axis == "width" and (regime.facts.get("optimizer.weight_decay") or 0) >= 0:
         row |= {"expected": None, "mechanism": None}  # of strong superposition alone it is known
     return row
 
 
-def _along(entry: dict[str, Any]) -> dict[str, Any]:
-    steps = entry["along_training"]["steps"]
-    window = steps["window"]
-    exponent = window["exponent"] if window else dict.fromkeys(("value", "stderr", "low", "high"))
-    return _row(entry, "time", exponent, steps["verdict"]) | {"last_decade": steps["last_decade"]}
+def _along(entry: RegimeRecord) -> dict[str, Any]:
+    steps = entry.along_training.steps
+    exponent = steps.window and steps.window.exponent
+    return _row(entry, "time", exponent, steps.verdict) | {"last_decade": steps.last_decade}
 
 
-def _row(entry: dict, axis: str, exponent: dict, verdict: str) -> dict[str, Any]:
-    kind = entry["teacher"]["kind"]
+def _row(entry: RegimeRecord, axis: str, exponent: Estimate | None, verdict: str) -> dict[str, Any]:
+    kind = entry.teacher.kind
     return {
-        "label": entry["label"],
+        "label": entry.label,
         "against": axis,
         "expected": EXPECTED.get(kind),
         "mechanism": MEANS.get(kind),
-        **{name: exponent[name] for name in ("value", "stderr", "low", "high")},
+        **(dict(exponent) if exponent else dict.fromkeys(Estimate.model_fields)),
         "verdict": verdict,
     }
 
@@ -156,18 +154,18 @@ def _row(entry: dict, axis: str, exponent: dict, verdict: str) -> dict[str, Any]
 def _draw(ladders: Sequence[tuple], alongs: Sequence[tuple]) -> bytes:
     from toydepth.figures import Curve, png, three_exponents  # matplotlib is slow to import
 
-    kinds = [entry["teacher"]["kind"] for entry, *_ in [*ladders, *alongs]]
+    kinds = [entry.teacher.kind for entry, *_ in [*ladders, *alongs]]
 
-    def name(entry: dict[str, Any]) -> str:
+    def name(entry: RegimeRecord) -> str:
         """The teacher's kind, which is enough where each is there once."""
-        kind = entry["teacher"]["kind"]
-        return kind if kinds.count(kind) == 1 else entry["label"]
+        kind = entry.teacher.kind
+        return kind if kinds.count(kind) == 1 else entry.label
 
     curves: dict[str, list] = {"depth": [], "width": []}
     for entry, regime, law in ladders:
         data = columns(regime.usable())
         points = data.sizes, data.losses, data.stderr, data.groups
-        curves[entry["axis"]].append(Curve(name(entry), *points, fit=law))
+        curves[entry.axis].append(Curve(name(entry), *points, fit=law))
     # More curves than these need a figure of their own, which the report draws.
     trainings = [training(entry, data)._replace(label=name(entry)) for entry, data in alongs[:4]]
     return png(three_exponents(curves["depth"], curves["width"], trainings))

@@ -443,12 +443,7 @@ class _Loop:
         progress.records += 1
 
     def name(self, size: int, cell: tuple[int, int]) -> dict[str, Any]:
-        problem = self.job.problem
-        return {
-            problem.axis: size,
-            "replica": cell[0],
-            **problem.labels[cell[1]],
-        }
+        return {"size": size, "replica": cell[0], **self.job.problem.labels[cell[1]]}
 
     def cells(self, losses: np.ndarray):
         return np.ndindex(losses.shape[:2])

@@ -32,7 +32,6 @@ def summarise(
         words += model_plans.warnings(prepared, plans)
     ratio = (plans or {}).get("aspect_ratio") or _ratio(fit)
     return {
-        "schema": 1,
         "status": "completed",
         "law": describe_law(fit.law),
         "data": _data(prepared),

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from toydepth.commands.progress_bar import progress
-from toydepth.files import versions, write_json, write_whole
+from toydepth.files import plain, versions, write_json, write_whole
 from toydepth.law import model_plans
 from toydepth.law.analysis import Analysis, analyse, steps
 from toydepth.law.export import latex, parameters_csv, rows_csv
@@ -14,6 +14,8 @@ from toydepth.law.law_printing import print_study, sentence
 from toydepth.law.law_settings import Study
 from toydepth.law.law_summary import flat, summarise
 from toydepth.law.prepared import Prepared, prepare
+from toydepth.results.law_record import LawRecord
+from toydepth.results.records import SCHEMA
 from toydepth.tracking.start import start_tracker
 
 __all__ = ["prepare", "run", "sentence"]  # what `commands/analysis_command.py` asks a room for
@@ -32,7 +34,7 @@ def run(study: Study, folder: Path, cfg: dict[str, Any], *, brief: bool = False)
     law = _planned_from(prepared, analysis)
     summary = summarise(prepared, analysis, law)
     summary |= {"seconds": time.monotonic() - start, "versions": versions()}
-    write_json(folder / "law.json", summary)  # what comes after it takes nothing away
+    _write(folder, summary)  # what comes after it takes nothing away
     pngs = draw(prepared, analysis, None if isinstance(law, str) else law, summary)
     tables = {}
     if "latex" in study.export:
@@ -56,11 +58,17 @@ def run(study: Study, folder: Path, cfg: dict[str, Any], *, brief: bool = False)
     tracker.finish(
         {"status": "completed"}, [folder / path for path in figures.values()], flat(summary)
     )
-    write_json(folder / "law.json", summary)
+    _write(folder, summary)
     if not brief:
         paths = [folder / path for path in (*figures.values(), *tables, "law.json")]
         print_study(summary, paths)
     return summary
+
+
+def _write(folder: Path, summary: dict[str, Any]) -> None:
+    """law.json, checked; what a table does without is left out of it."""
+    record = LawRecord(**plain(summary))
+    write_json(folder / "law.json", {"schema": SCHEMA} | record.model_dump(exclude_unset=True))
 
 
 def _planned_from(prepared: Prepared, analysis: Analysis) -> model_plans.Coefficients | str:

@@ -36,17 +36,17 @@ def compare_results(arguments: Sequence[str]) -> None:
     """`probe compare RESULT... [output=DIR]`."""
     results, output = [], Path("outputs/probes")
     try:
-        from toydepth.probe.depth_comparison import CompareError, compare
+        from toydepth.probe.depth_comparison import compare
         from toydepth.probe.probe_printing import print_comparison
 
         for argument in arguments:
             name, given, value = argument.partition("=")
             if name == "output" and given:
                 if not value:
-                    raise CompareError("output= names no folder")
+                    raise ResultError("output= names no folder")
                 output = Path(value)
             elif argument.startswith("-"):
-                raise CompareError(f"{argument} is not known: give RESULT... and output=DIR")
+                raise ResultError(f"{argument} is not known: give RESULT... and output=DIR")
             else:
                 results.append(argument)
         found = compare(results, output)

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from toydepth.commands.printed import Printed
+from toydepth.results.probe_record import CompareRecord
 
 SHOWN = 24  # networks in the table
 
@@ -73,28 +74,26 @@ def _trace(found: dict[str, Any], printed: Printed) -> None:
     )
 
 
-def print_comparison(found: dict[str, Any], output: Path) -> None:
+def print_comparison(found: CompareRecord, output: Path) -> None:
     """Print each kind's exponent and points, and the figures."""
     printed = Printed()
-    for group in found["groups"]:
+    for group in found.groups:
         rows = [
-            [p["name"], str(p["depth"]), f"{p['middle_step']:.4g} +- {p['stderr']:.1g}"]
-            for p in group["points"]
+            [p.name, str(p.depth), f"{p.middle_step:.4g} +- {p.stderr:.1g}"] for p in group.points
         ]
-        printed.table(f"Middle step of {group['of']}, in units of pi", ["", "depth", "step"], rows)
-        exponent = group["exponent"]
-        if exponent is None or exponent["low"] is None:
-            value = "" if exponent is None else f"{exponent['value']:.2f}, "
-            printed.line(f"step ~ depth^-alpha: alpha {value}no interval: {group['reason']}")
+        printed.table(f"Middle step of {group.of}, in units of pi", ["", "depth", "step"], rows)
+        exponent = group.exponent
+        if exponent is None or exponent.low is None:
+            value = "" if exponent is None else f"{exponent.value:.2f}, "
+            printed.line(f"step ~ depth^-alpha: alpha {value}no interval: {group.reason}")
         else:
             printed.line(
-                f"step ~ depth^-alpha: alpha {exponent['value']:.2f} "
-                f"({exponent['low']:.2f} to {exponent['high']:.2f})"
-                + ("; the paper's language models: about 1" if group["of"] == "models" else "")
+                f"step ~ depth^-alpha: alpha {exponent}"
+                + ("; the paper's language models: about 1" if group.of == "models" else "")
             )
-    for words in found["left_out"]:
+    for words in found.left_out:
         printed.line(f"left out: {words}")
-    for name in (*found["figures"].values(), "compare.json"):
+    for name in (*found.figures.values(), "compare.json"):
         printed.line(output / name)
 
 

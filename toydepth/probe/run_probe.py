@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from toydepth.commands.progress_bar import progress
-from toydepth.files import versions, write_json, write_whole
+from toydepth.files import plain, versions, write_whole
 from toydepth.probe.probe_settings import Probe
+from toydepth.results.probe_record import ProbeRecord
+from toydepth.results.records import write_record
 from toydepth.tracking.start import start_tracker
 
 __all__ = ["prepare", "run", "sentence"]  # what `commands/analysis_command.py` asks a room for
@@ -44,9 +46,9 @@ def run(probe: Probe, folder: Path, cfg: dict[str, Any], *, brief: bool = False)
     from toydepth.probe.probe_summary import flat
 
     summary, draw = _measure_run(probe) if probe.run is not None else _measure_model(probe)
-    summary = {"schema": 1, "status": "completed", "angles": "in units of pi", **summary}
+    summary = {"status": "completed", "angles": "in units of pi", **summary}
     summary |= {"seconds": time.monotonic() - start, "versions": versions()}
-    write_json(folder / "probe.json", summary)  # what comes after it takes nothing away
+    _write(folder, summary)  # what comes after it takes nothing away
     pngs = draw()
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     summary["figures"] = {name: f"figures/{name}.png" for name in pngs}
@@ -57,10 +59,14 @@ def run(probe: Probe, folder: Path, cfg: dict[str, Any], *, brief: bool = False)
         probe.tracker, folder, group="probe", name=f"probe {summary['name']}", config=cfg
     )
     tracker.finish({"status": "completed"}, paths, flat(summary))
-    write_json(folder / "probe.json", summary)
+    _write(folder, summary)
     if not brief:
         print_probe(summary, [*paths, folder / "probe.json"])
     return summary
+
+
+def _write(folder: Path, summary: dict[str, Any]) -> None:
+    write_record(folder / "probe.json", ProbeRecord(**plain(summary)))
 
 
 FINEWEB = "HuggingFaceFW/fineweb:sample-10BT"  # what null reads

@@ -1,9 +1,8 @@
 """What a report prints and draws of exponents along training."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from toydepth.results.records import exponent_words
+from toydepth.results.report_record import RegimeRecord, Window
 from toydepth.results.time_exponents import ONE_THIRD, Binned
 from toydepth.settings import printable
 
@@ -14,25 +13,25 @@ DRAWINGS = {  # name of a figure -> its title
 }
 HEADINGS = ("regime", "window", "exponent", "against tau", "last decade", "verdict")
 
-Timed = Sequence[tuple[dict[str, Any], Binned]]  # a regime's entry in the report, and its losses
+Timed = Sequence[tuple[RegimeRecord, Binned]]  # a regime's entry in the report, and its losses
 
 
-def row(regime: dict[str, Any]) -> tuple[str, ...]:
+def row(regime: RegimeRecord) -> tuple[str, ...]:
     """The window in steps, its exponent against steps and against tau, and what they say."""
-    timed = regime["along_training"]
-    window, last = timed["steps"]["window"], timed["steps"]["last_decade"]
+    timed = regime.along_training
+    window, last = timed.steps.window, timed.steps.last_decade
     return (
-        printable(regime["label"]),
-        f"{window['start']:.0f} to {window['stop']:.0f}" if window else "-",
+        printable(regime.label),
+        f"{window.start:.0f} to {window.stop:.0f}" if window else "-",
         _exponent(window),
-        _exponent(timed["tau"]["window"]),
+        _exponent(timed.tau.window),
         "-" if last is None else f"{last:.2f}",
-        timed["steps"]["verdict"],
+        timed.steps.verdict,
     )
 
 
-def _exponent(window: dict[str, Any] | None) -> str:
-    return exponent_words(window and window["exponent"])
+def _exponent(window: Window | None) -> str:
+    return str(window.exponent) if window else "-"
 
 
 def draw(timed: Timed) -> dict[str, bytes]:
@@ -53,13 +52,13 @@ def draw(timed: Timed) -> dict[str, bytes]:
     }
     cells = [
         Cell(
-            regime["learning_rate"],
-            regime["temperature"],
-            regime["along_training"]["steps"]["last_decade"],
-            regime["along_training"]["steps"]["window"] is not None,
+            regime.learning_rate,
+            regime.temperature,
+            regime.along_training.steps.last_decade,
+            regime.along_training.steps.window is not None,
         )
         for regime, _ in timed
-        if regime["temperature"] is not None
+        if regime.temperature is not None
     ]
     # Of regimes that differ in more than these two there would be several in a cell.
     alone = len({(cell.x, cell.y) for cell in cells}) == len(cells)
@@ -73,20 +72,16 @@ def draw(timed: Timed) -> dict[str, bytes]:
     return {name: png(figure) for name, figure in figures.items()}
 
 
-def training(regime: dict[str, Any], data: Binned):
+def training(regime: RegimeRecord, data: Binned):
     """What a figure draws of one regime."""
     import numpy as np
 
     from toydepth.figures import Training
-    from toydepth.scaling import Estimate, Window
 
-    window = regime["along_training"]["steps"]["window"]
-    if window:
-        window = Window(**window | {"exponent": Estimate(**window["exponent"])})
     losses = np.exp(np.log(data.losses).mean(axis=0))
-    return Training(regime["label"], data.steps, losses, window)
+    return Training(regime.label, data.steps, losses, regime.along_training.steps.window)
 
 
-def _decades(regime: dict[str, Any]) -> float:
-    window = regime["along_training"]["steps"]["window"]
-    return window["decades"] if window else 0.0
+def _decades(regime: RegimeRecord) -> float:
+    window = regime.along_training.steps.window
+    return window.decades if window else 0.0

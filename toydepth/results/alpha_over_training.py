@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toydepth.results.regimes import Regime, fit_points, size_of
+from toydepth.results.records import Estimate, Rung
+from toydepth.results.regimes import Regime, fit_points
+from toydepth.results.report_record import AlphaThen
 
 TIMES = 20
 
@@ -21,7 +23,12 @@ class Measured(NamedTuple):
 
 def cell_of(line: dict[str, Any]) -> tuple:
     """Which student a line of a history is about."""
-    return size_of(line), line["replica"], line["temperature"], line.get("peak_rate")
+    return line["size"], line["replica"], line["temperature"], line.get("peak_rate")
+
+
+def cell_of_rung(rung: Rung) -> tuple:
+    """The same of a record's rung."""
+    return rung.size, rung.replica, rung.temperature, rung.peak_rate
 
 
 def measured_in(history: Sequence[dict[str, Any]]) -> Mapping[tuple, Measured]:
@@ -40,7 +47,7 @@ def measured_in(history: Sequence[dict[str, Any]]) -> Mapping[tuple, Measured]:
 
 def alpha_over_training(
     regime: Regime, measured: Callable[[str], Mapping[tuple, Measured]]
-) -> list[dict[str, Any]]:
+) -> list[AlphaThen]:
     """Alpha with its 95 % interval at twenty times of the training.
 
     Rungs that train side by side are compared at equal steps, one that has settled holding its
@@ -52,32 +59,33 @@ def alpha_over_training(
       regime: the rungs to pool.
       measured: a run's name -> its tests.
 
-    Returns an entry for each time that every rung's tests span: `share`, `steps` (null by
-    continuation) and alpha's `value`, `stderr`, `low`, `high`.
+    Returns an entry for each time that every rung's tests span; by continuation without steps.
     """
-    points = [point for point in regime.usable() if point["steps"]]
-    place = [(p["run"], cell_of(p | {"temperature": regime.facts["T"]})) for p in points]
-    curves = [measured(run).get(key) for run, key in place]
+    points = [point for point in regime.usable() if point.steps]
+    curves = [measured(point.run).get(cell_of_rung(point)) for point in points]
     if not points or not all(curves):
         return []
     together = regime.facts.get("train.method") == "scratch"
-    longest = max(point["steps"] for point in points)
+    longest = max(point.steps for point in points)
     found = []
     for share in np.arange(1, TIMES + 1) / TIMES:
-        at = [share * (longest if together else point["steps"]) for point in points]
+        at = [share * (longest if together else point.steps) for point in points]
         if any(step < curve.steps[0] for step, curve in zip(at, curves, strict=True)):
             continue
         then = [
-            point
-            | {"loss": float(np.exp(_between(step, curve, np.log(curve.losses))))}
-            | {"loss_stderr": float(_between(step, curve, curve.stderr))}
+            point.model_copy(
+                update={
+                    "loss": float(np.exp(_between(step, curve, np.log(curve.losses)))),
+                    "loss_stderr": float(_between(step, curve, curve.stderr)),
+                }
+            )
             for point, step, curve in zip(points, at, curves, strict=True)
         ]
-        law, _ = fit_points(then)
+        law, _ = fit_points(then, regime.axis)
         if law is not None:
-            entry = {"share": float(share), "steps": float(share * longest) if together else None}
-            names = ("value", "stderr", "low", "high")
-            found.append(entry | {name: getattr(law.alpha, name) for name in names})
+            alpha = dict(Estimate.from_fit(law.alpha))
+            steps = float(share * longest) if together else None
+            found.append(AlphaThen(share=float(share), steps=steps, **alpha))
     return found
 
 

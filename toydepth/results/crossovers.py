@@ -6,10 +6,11 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 from toydepth.config import as_written
+from toydepth.results.records import Estimate
 from toydepth.results.regimes import Regime, drawn_by, teacher_of
+from toydepth.results.report_record import Crossover, RegimeRecord
 
 # By what a series is in order of: the kind that it is of, and its values at the two limits.
 SERIES = {
@@ -19,18 +20,16 @@ SERIES = {
 
 
 def crossovers(
-    labelled: Sequence[tuple[str, Regime]], entries: Sequence[dict[str, Any]]
-) -> list[dict[str, Any]]:
+    labelled: Sequence[tuple[str, Regime]], entries: Sequence[RegimeRecord]
+) -> list[Crossover]:
     """Alpha in order of rho, and of the correlation length, for regimes alike in all else.
 
     Args:
       labelled: regimes with their labels.
       entries: what report.json says of each.
 
-    Returns an entry for each series of three values or more that have exponents: `axis`, `label`
-    (what tells it from other series), `values` ("inf" for infinity), the `regimes`' labels, their
-    `alpha` and `local_alpha`, whether alpha `rises` (null where there are no intervals), and a
-    `sentence`.
+    Returns an entry for each series of three values or more that have exponents. Its `label` is
+    what tells it from other series; `rises` is None where there are no intervals.
     """
     found = []
     for axis, (kind, limits) in SERIES.items():
@@ -42,7 +41,7 @@ def crossovers(
         )
         for (label, regime), entry in of:
             its = regime.facts["teacher.kind"]
-            if not entry["local_alpha"] or its not in (kind, *limits):
+            if not entry.local_alpha or its not in (kind, *limits):
                 continue
             value = as_written(drawn_by(regime.facts)[axis] if its == kind else limits[its])
             others = {
@@ -57,42 +56,42 @@ def crossovers(
             own = [value for value, (_, r, _) in ordered if r.facts["teacher.kind"] == kind]
             if len(ordered) < 3 or not own:
                 continue
-            alphas = [entry["alpha"] for _, (_, _, entry) in ordered]
+            alphas = [entry.alpha for _, (_, _, entry) in ordered]
             values = [value for value, _ in ordered]
             rises, sentence = _verdict(axis.replace("_", " "), values, alphas)
             found.append(
-                {
-                    "axis": axis,
-                    "label": label.removeprefix(teacher_of(regime.facts)).lstrip(", "),
-                    "values": values,
-                    "regimes": [label for _, (label, _, _) in ordered],
-                    "alpha": alphas,
-                    "local_alpha": [entry["local_alpha"] for _, (_, _, entry) in ordered],
-                    "rises": rises,
-                    "sentence": sentence,
-                }
+                Crossover(
+                    axis=axis,
+                    label=label.removeprefix(teacher_of(regime.facts)).lstrip(", "),
+                    values=values,
+                    regimes=[label for _, (label, _, _) in ordered],
+                    alpha=alphas,
+                    local_alpha=[entry.local_alpha for _, (_, _, entry) in ordered],
+                    rises=rises,
+                    sentence=sentence,
+                )
             )
     return found
 
 
 def _verdict(
-    name: str, values: Sequence[float | str], alphas: Sequence[dict[str, Any] | None]
+    name: str, values: Sequence[float | str], alphas: Sequence[Estimate | None]
 ) -> tuple[bool | None, str]:
     """Whether alpha rises along the values within its 95 % intervals, and that in words."""
     known = [
-        (f"{alpha['value']:.2f} at {name} {value}", alpha)
+        (f"{alpha.value:.2f} at {name} {value}", alpha)
         for value, alpha in zip(values, alphas, strict=True)
-        if alpha and alpha["low"] is not None
+        if alpha and alpha.low is not None
     ]
     if len(known) < 3:
         return None, f"fewer than three values of {name} have an exponent with an interval"
     highest, top = None, -math.inf  # the interval that ends highest from below, so far
     for words, alpha in known:
-        if alpha["high"] < top:
+        if alpha.high < top:
             return False, f"alpha falls from {highest} to {words}: their intervals are apart"
-        if alpha["low"] > top:
-            highest, top = words, alpha["low"]
+        if alpha.low > top:
+            highest, top = words, alpha.low
     (first, low), (last, high) = known[0], known[-1]
-    if high["low"] <= low["high"]:
+    if high.low <= low.high:
         return False, f"alpha is {first} and {last}: their intervals overlap"
     return True, f"alpha rises from {first} to {last}, and falls nowhere beyond its intervals"

@@ -1,19 +1,17 @@
 """What a report says of features in superposition: how many there are, how their rows overlap."""
 
-import dataclasses
-from typing import Any
-
 import numpy as np
 
-from toydepth.results.records import exponent_words
-from toydepth.results.regimes import Regime, columns, size_of
+from toydepth.results.records import Estimate
+from toydepth.results.regimes import Regime, columns
+from toydepth.results.report_record import Features, RegimeRecord
 from toydepth.scaling import fit_power_law
 from toydepth.settings import printable
 
 HEADINGS = ("regime", "width", "represented", "overlap", "overlap ~ width^-a")
 
 
-def features(regime: Regime) -> dict[str, Any] | None:
+def features(regime: Regime) -> Features | None:
     """The regime's entry in report.json; None for students that are no autoencoders.
 
     `represented` is the share of features whose rows are long, `overlap` the mean square of the
@@ -21,32 +19,35 @@ def features(regime: Regime) -> dict[str, Any] | None:
     `overlap_exponent` is that of overlap ~ width^-a (about 1 in arXiv 2505.10465), null with fewer
     than three widths.
     """
-    points = [point for point in regime.usable() if point.get("overlap") is not None]
+    points = [point for point in regime.usable() if point.observed.get("overlap") is not None]
     if not points:
         return None
-    widths = sorted(set(map(size_of, points)))
+    widths = sorted({point.size for point in points})
 
     def means(name: str) -> list[float]:
-        return [float(np.mean([p[name] for p in points if size_of(p) == m])) for m in widths]
+        return [float(np.mean([p.observed[name] for p in points if p.size == m])) for m in widths]
 
-    found = {"widths": widths, "represented": means("represented"), "overlap": means("overlap")}
-    overlapping = [point for point in points if point["overlap"] > 0]
+    overlapping = [point for point in points if point.observed["overlap"] > 0]
     exponent = None
     data = columns(overlapping)
     if len(set(data.sizes)) > 2:
-        overlaps = [point["overlap"] for point in overlapping]
-        law = fit_power_law(data.sizes, overlaps, None, data.groups)
-        exponent = dataclasses.asdict(law.alpha)
-    return found | {"overlap_exponent": exponent}
+        overlaps = [point.observed["overlap"] for point in overlapping]
+        exponent = Estimate.from_fit(fit_power_law(data.sizes, overlaps, None, data.groups).alpha)
+    return Features(
+        widths=widths,
+        represented=means("represented"),
+        overlap=means("overlap"),
+        overlap_exponent=exponent,
+    )
 
 
-def row(regime: dict[str, Any]) -> tuple[str, ...]:
+def row(regime: RegimeRecord) -> tuple[str, ...]:
     """The cells of a table; a line for each width."""
-    found = regime["features"]
+    found = regime.features
     return (
-        printable(regime["label"]),
-        "\n".join(map(str, found["widths"])),
-        "\n".join(f"{share:.1%}" for share in found["represented"]),
-        "\n".join(f"{overlap:.2g}" for overlap in found["overlap"]),
-        exponent_words(found["overlap_exponent"]),
+        printable(regime.label),
+        "\n".join(map(str, found.widths)),
+        "\n".join(f"{share:.1%}" for share in found.represented),
+        "\n".join(f"{overlap:.2g}" for overlap in found.overlap),
+        str(found.overlap_exponent or "-"),
     )

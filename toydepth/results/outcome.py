@@ -1,20 +1,30 @@
-"""What a finished job says of itself: the contents of `result.json`."""
+"""What a finished job says of itself: its record, the contents of `result.json`."""
 
-from dataclasses import asdict, astuple
+from collections.abc import Sequence
+from dataclasses import astuple
 from typing import Any
 
 from toydepth import config
 from toydepth.config import Experiment
-from toydepth.results.regimes import columns, fit_points, has_logarithm
+from toydepth.files import plain
+from toydepth.results.records import (
+    SAID,
+    Estimate,
+    Exponents,
+    LocalAlpha,
+    ReplicaExponents,
+    Rung,
+    RunRecord,
+)
+from toydepth.results.regimes import Point, columns, fit_points
 from toydepth.scaling import local_alpha
 
 
 def describe(e: Experiment) -> dict[str, Any]:
-    """The part of a result that is known before the first step."""
+    """The part of a record that is known before the first step."""
     temperatures = list(e.target.temperature)
     kl = e.objective.kind == "kl"
     return {
-        "schema": 1,
         "axis": e.axis,
         "teacher": {
             "kind": e.teacher.kind,
@@ -23,75 +33,86 @@ def describe(e: Experiment) -> dict[str, Any]:
             "seed": e.teacher.seed,
         }
         | e.teacher.drawn_by,
-        "student": {
-            "block": e.student.block,
-            "width": list(e.sizes) if e.axis == "width" else e.student.width,
-        },
         "objective": e.objective.kind,
-        "head": e.objective.head,
         "temperature": (temperatures[0] if len(temperatures) == 1 else temperatures)
         if kl
         else None,
-        "settings": config.settings(e),
+        "settings": {name: value for name, value in config.settings(e).items() if name not in SAID},
     }
 
 
-def result(e: Experiment, rungs: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the rungs that the engine concluded say. Steps of an inner ramp are told apart."""
+def result(e: Experiment, rungs: list[dict[str, Any]], **more: Any) -> RunRecord:
+    """What the rungs that the engine concluded say. Steps of an inner ramp are told apart.
+
+    Args:
+      more: fields that only the caller knows, such as the seconds.
+    """
     reported, ramp = (
-        [{k: v for k, v in r.items() if k != "reported"} for r in rungs if r["reported"] is flag]
+        [
+            Rung(**plain({name: value for name, value in r.items() if name != "reported"}))
+            for r in rungs
+            if r["reported"] is flag
+        ]
         for flag in (True, False)
     )
-    diverged = any(r["status"] == "diverged" for r in reported)
-    return (
-        describe(e)
-        | {"status": "diverged" if diverged else "completed", "error": None, "rungs": reported}
-        | {"ramp_diverged": [r for r in ramp if r["status"] == "diverged"]}
-        | exponents(reported)
-        | {"regimes": regimes(reported)}
+    diverged = any(rung.status == "diverged" for rung in reported)
+    return RunRecord(
+        **describe(e),
+        status="diverged" if diverged else "completed",
+        rungs=reported,
+        ramp_diverged=[rung for rung in ramp if rung.status == "diverged"],
+        **dict(exponents(reported, e.axis)),
+        regimes=regimes(reported, e.axis),
+        **more,
     )
 
 
-VARIANT = ("temperature", "peak_rate")  # what the variants of one loss differ in
+def failure(e: Experiment, error: str, **more: Any) -> RunRecord:
+    """The record of a job that could not be trained."""
+    return RunRecord(**describe(e), status="failed", error=error, rungs=(), **more)
 
 
-def exponents(rungs: list[dict[str, Any]]) -> dict[str, Any]:
+def exponents(rungs: Sequence[Rung], axis: str) -> Exponents:
     """Alpha with its 95 % interval and the local alphas, over the rungs that did not diverge.
 
-    Replicas share the exponent and keep a coefficient each. Alpha is null, with the reason
+    Replicas share the exponent and keep a coefficient each. Alpha is None, with the reason
     beside it, for fewer than three sizes or for several temperatures or rates.
     """
-    points = [r | {"teacher_seed": r["replica"]} for r in rungs if has_logarithm(r)]
-    if len({_variant(r) for r in points}) > 1:
-        rates = len({r.get("peak_rate") for r in points}) > 1
+    points = [Point.from_rung(rung, rung.replica) for rung in rungs if rung.has_logarithm]
+    if len(set(map(_variant, points))) > 1:
+        rates = len({point.peak_rate for point in points}) > 1
         reason = f"several {'rates' if rates else 'temperatures'}: each is a regime of its own"
-        return {
-            "alpha": None,
-            "alpha_converged": None,
-            "alpha_reason": reason,
-            "local_alpha": [],
-        }
-    law, reason = fit_points(points)
+        return Exponents(alpha_reason=reason)
+    law, reason = fit_points(points, axis)
     local = local_alpha(*astuple(columns(points))) if points else []
-    converged, _ = fit_points([p for p in points if p["converged"]])
-    return {
-        "alpha": asdict(law.alpha) if law else None,
-        "alpha_converged": asdict(converged.alpha) if converged else None,
-        "alpha_reason": reason,
-        "local_alpha": [asdict(pair) for pair in local],
-    }
+    converged, _ = fit_points([point for point in points if point.converged], axis)
+    return Exponents(
+        alpha=Estimate.from_fit(law and law.alpha),
+        alpha_converged=Estimate.from_fit(converged and converged.alpha),
+        alpha_reason=reason,
+        local_alpha=[LocalAlpha.from_fit(pair) for pair in local],
+    )
 
 
-def regimes(rungs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The exponents of each replica and variant by itself."""
-    cells = {}
-    for r in rungs:
-        cells.setdefault((r["replica"], *(value or 0.0 for value in _variant(r))), []).append(r)
+def regimes(rungs: Sequence[Rung], axis: str) -> list[ReplicaExponents]:
+    """The exponents of each replica and variant by itself; none where there is one of them."""
+    cells: dict[tuple, list[Rung]] = {}
+    for rung in rungs:
+        cells.setdefault((rung.replica, *_variant(rung)), []).append(rung)
+    if len(cells) < 2:
+        return []
+    ordered = sorted(cells.items(), key=lambda item: [value or 0.0 for value in item[0]])
     return [
-        {name: own[0][name] for name in ("replica", *VARIANT) if name in own[0]} | exponents(own)
-        for _, own in sorted(cells.items(), key=lambda item: item[0])
+        ReplicaExponents(
+            replica=replica,
+            temperature=temperature,
+            peak_rate=rate,
+            **dict(exponents(own, axis)),
+        )
+        for (replica, temperature, rate), own in ordered
     ]
 
 
-def _variant(rung: dict[str, Any]) -> tuple[float | None, ...]:
-    return tuple(rung.get(name) for name in VARIANT)
+def _variant(rung: Rung) -> tuple[float | None, float | None]:
+    """What the variants of one loss differ in."""
+    return rung.temperature, rung.peak_rate

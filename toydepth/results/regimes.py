@@ -8,24 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from toydepth import config
 from toydepth.config import DRAWN_BY, LAYERLESS, teacher_name
-from toydepth.scaling import Estimate, PowerLaw, fit_power_law, local_alpha
+from toydepth.files import plain
+from toydepth.results.records import Estimate, LocalAlpha, RunRecord, Teacher
+from toydepth.results.report_record import Floor, Point, RegimeRecord
+from toydepth.scaling import PowerLaw, fit_power_law, local_alpha
 
 # Settings that may differ within a regime, beside the size that a ladder runs over.
 POOLED = {"teacher.seed", "seed", "replicas", "target.temperature"}
 RATE = "optimizer.learning_rate"
 STEPS = "train.steps"
+SHORT = {"objective.kind": "objective", "objective.head": "head"}  # what labels call settings
 AVERAGING, DISCRETISATION = 1, 3
 SUPERPOSITION = 1
 
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """One result.json: its contents, its folder's name in the report, and its age."""
+    """One result.json: its folder's name in the report, what it says, and its age."""
 
     name: str
-    result: dict[str, Any]
+    record: RunRecord
     modified_ns: int
 
 
@@ -34,20 +37,20 @@ class Regime:
     """Rungs that differ by size and replica only.
 
     `facts` are the settings they share (dotted name -> value) with the
-    temperature. `points` has one dict per rung, as report.json shows them.
+    temperature. `points` has one point per rung, as report.json shows them.
     """
 
     facts: dict[str, Any]
-    points: list[dict[str, Any]]
+    points: list[Point]
 
-    def usable(self) -> list[dict[str, Any]]:
+    @property
+    def axis(self) -> str:
+        """What the size of its rungs is."""
+        return self.facts["axis"]
+
+    def usable(self) -> list[Point]:
         """The rungs with a loss that has a logarithm."""
-        return [point for point in self.points if has_logarithm(point)]
-
-
-def has_logarithm(point: dict[str, Any]) -> bool:
-    """Whether a rung is completed with a loss above zero, as a power law needs it."""
-    return point["status"] == "completed" and (point["loss"] or 0) > 0
+        return [point for point in self.points if point.has_logarithm]
 
 
 def pool_runs(runs: Sequence[Run]) -> tuple[list[Regime], list[str]]:
@@ -60,30 +63,20 @@ def pool_runs(runs: Sequence[Run]) -> tuple[list[Regime], list[str]]:
     """
     found, notes = defaultdict(list), []
     for run in sorted(runs, key=lambda run: (run.modified_ns, run.name)):
-        facts, steps = _facts(run.result)
-        seed, first = run.result["settings"].get("seed", 0), run.result["teacher"]["seed"]
-        for rung in run.result["rungs"]:
-            shared = facts | {"T": rung["temperature"]}
-            if rung.get("peak_rate") is not None:
-                shared |= {RATE: rung["peak_rate"]}
-            point = (rung.get("observed") or {}) | {
-                "depth": rung.get("depth", 0),
-                **{name: rung[name] for name in ("width", "peak_rate") if name in rung},
-                "replica": rung["replica"],
-                "teacher_seed": first + rung["replica"],
-                "seed": seed,
-                **{name: rung[name] for name in ("loss", "loss_stderr", "converged", "status")},
-                **{name: rung.get(name) for name in ("steps", "parameters", "diverged_step")},
-                **{name: rung.get(name) for name in ("loss_as_trained", "annealed")},
-                "run": run.name,
-            }
+        facts, steps = _facts(run.record)
+        seed, first = run.record.seed, run.record.teacher.seed
+        for rung in run.record.rungs:
+            shared = facts | {"T": rung.temperature}
+            if rung.peak_rate is not None:
+                shared |= {RATE: rung.peak_rate}
+            point = Point.from_rung(rung, first + rung.replica, seed, run.name)
             found[json.dumps(shared, sort_keys=True)].append((steps, point))
-        for rung in run.result.get("ramp_diverged", []):
-            point = rung | {"teacher_seed": first + rung["replica"], "seed": seed}
-            heat = "" if rung["temperature"] is None else f" at T = {rung['temperature']}"
+        for rung in run.record.ramp_diverged:
+            point = Point.from_rung(rung, first + rung.replica, seed, run.name)
+            heat = "" if rung.temperature is None else f" at T = {rung.temperature}"
             notes.append(
-                f"{run.name}: on the way to the rung, {_named(point)}{heat} diverged at step "
-                f"{rung['diverged_step']}, so the next depth started from zero"
+                f"{run.name}: on the way to the rung, {_named(run.record.axis, point)}{heat} "
+                f"diverged at step {rung.diverged_step}, so the next depth started from zero"
             )
 
     regimes = []
@@ -105,52 +98,33 @@ def pool_runs(runs: Sequence[Run]) -> tuple[list[Regime], list[str]]:
             newest = {}
             for point in points:  # oldest first
                 if _place(point) in newest:
-                    older = newest[_place(point)]["run"]
+                    older = newest[_place(point)].run
                     notes.append(
-                        f"{_named(point)} was found twice: {point['run']}, the newer, counts "
-                        f"and {older} does not"
+                        f"{_named(facts['axis'], point)} was found twice: {point.run}, the newer, "
+                        f"counts and {older} does not"
                     )
                 newest[_place(point)] = point
             regimes.append(Regime(shared, [newest[place] for place in sorted(newest)]))
     return regimes, notes
 
 
-def axis_of(point: dict[str, Any]) -> str:
-    """What the size of a rung is called, in a result, a report or a history."""
-    return "width" if "width" in point else "depth"
+def _named(axis: str, point: Point) -> str:
+    return f"{axis} {point.size}, teacher seed {point.teacher_seed}, seed {point.seed}"
 
 
-def size_of(point: dict[str, Any]) -> int:
-    return point[axis_of(point)]
+def _place(point: Point) -> tuple[int, int, int]:
+    return point.size, *point.repetition
 
 
-def _named(point: dict[str, Any]) -> str:
-    size = f"{axis_of(point)} {size_of(point)}"
-    return f"{size}, teacher seed {point['teacher_seed']}, seed {point['seed']}"
-
-
-def _place(point: dict[str, Any]) -> tuple[int, int, int]:
-    return size_of(point), *_replica(point)
-
-
-def _replica(point: dict[str, Any]) -> tuple[int, int]:
-    """What tells repetitions of an experiment apart: the teacher's seed, and the run's."""
-    return point["teacher_seed"], point.get("seed", 0)
-
-
-def _facts(result: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+def _facts(record: RunRecord) -> tuple[dict[str, Any], Any]:
     """(what makes the regime, training steps)."""
-    settings = settings_of(result)
-    own = ("kind", *DRAWN_BY.get(result["teacher"]["kind"], ()))
-    settings |= {f"teacher.{name}": result["teacher"][name] for name in own}
-    # Named twice, by the configuration and by the result; one name is enough.
-    for name, long in (("objective", "objective.kind"), ("head", "objective.head")):
-        settings.pop(long, None)
-        settings[name] = result[name]
+    settings = {
+        SHORT.get(name, name): value
+        for name, value in record.every_setting.items()
+        if name not in POOLED and name != f"student.{record.axis}"
+    }
     steps = settings.pop(STEPS, None)
-    settings["axis"] = result.get("axis", "depth")
-    pooled = POOLED | {f"student.{settings['axis']}"}
-    return {name: value for name, value in settings.items() if name not in pooled}, steps
+    return settings | {"axis": record.axis}, steps
 
 
 def drawn_by(facts: dict[str, Any]) -> dict[str, Any]:
@@ -162,16 +136,6 @@ def drawn_by(facts: dict[str, Any]) -> dict[str, Any]:
 def teacher_of(facts: dict[str, Any]) -> str:
     """What a regime's teachers are called."""
     return teacher_name(facts["teacher.kind"], drawn_by(facts))
-
-
-def settings_of(result: dict[str, Any]) -> dict[str, Any]:
-    """A result's settings; one that it lacks, being older than the setting, has its default."""
-    told = {
-        f"{room}.{name}": value
-        for room in ("teacher", "student")
-        for name, value in result[room].items()
-    }
-    return config.default_settings() | told | result["settings"]
 
 
 def label_regimes(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
@@ -246,25 +210,24 @@ class Columns:
     groups: list[tuple[int, int]]
 
 
-def columns(points: Iterable[dict[str, Any]]) -> Columns:
+def columns(points: Iterable[Point]) -> Columns:
     points = list(points)
-    stderr = [point["loss_stderr"] or 0 for point in points]
+    stderr = [point.loss_stderr or 0 for point in points]
     return Columns(
-        [size_of(point) for point in points],
-        [point["loss"] for point in points],
+        [point.size for point in points],
+        [point.loss for point in points],
         stderr if all(error > 0 for error in stderr) else None,
-        [_replica(point) for point in points],
+        [point.repetition for point in points],
     )
 
 
 def fit_points(
-    points: Sequence[dict[str, Any]], floor: bool = False
+    points: Sequence[Point], axis: str, floor: bool = False
 ) -> tuple[PowerLaw | None, str | None]:
     """(power law, why it or its interval is missing); None with fewer than three sizes."""
     data = columns(points)
     sizes = len(set(data.sizes))
     if sizes < 3:
-        axis = axis_of(points[0]) if points else ""
         found = {0: "no rung has a loss", 1: f"one {axis}"}.get(sizes, f"two {axis}s")
         return None, f"{found}: an exponent needs three"
     try:
@@ -274,120 +237,104 @@ def fit_points(
     return law, law.reason
 
 
-def describe(label: str, regime: Regime) -> tuple[dict[str, Any], PowerLaw | None, list[str]]:
+def describe(label: str, regime: Regime) -> tuple[RegimeRecord, PowerLaw | None, list[str]]:
     """(the regime's entry in report.json, its fit, notes)."""
-    usable = regime.usable()
-    law, reason = fit_points(usable)
-    converged_law, _ = fit_points([point for point in usable if point["converged"] is True])
+    usable, facts, axis = regime.usable(), regime.facts, regime.axis
+    law, reason = fit_points(usable, axis)
+    alpha = Estimate.from_fit(law and law.alpha)
+    converged, _ = fit_points([point for point in usable if point.converged], axis)
     data = columns(usable)
     sizes = sorted(set(data.sizes))
-    at_size = [[point for point in usable if size_of(point) == size] for size in sizes]
+    at_size = [[point for point in usable if point.size == size] for size in sizes]
     losses = [
-        float(np.exp(np.mean(np.log([point["loss"] for point in points])))) for points in at_size
+        float(np.exp(np.mean(np.log([point.loss for point in points])))) for points in at_size
     ]
     not_converged = [
         size
         for size, points in zip(sizes, at_size, strict=True)
-        if any(p["converged"] is False for p in points)
+        if any(point.converged is False for point in points)
     ]
-    floor = _floor(usable)
-    facts = regime.facts
-    axis = facts.get("axis", "depth")
-    entry = {
-        "axis": axis,
-        "sizes": sizes,
-        "teacher": {name: facts[f"teacher.{name}"] for name in ("kind", "depth", "width")}
-        | drawn_by(facts),
-        "student": {
+    floor = _floor(usable, axis)
+    entry = RegimeRecord(
+        label=label,
+        axis=axis,
+        teacher=Teacher(**{name: facts[f"teacher.{name}"] for name in Teacher.model_fields}),
+        student={
             name.removeprefix("student."): facts[name]
             for name in sorted(facts)
             if name.startswith("student.")
         },
-        "objective": facts["objective"],
-        "head": facts["head"],
-        "temperature": facts["T"],
-        "learning_rate": facts.get(RATE),
-        "label": label,
-        "alpha": dataclasses.asdict(law.alpha) if law else None,
-        "alpha_reason": reason,
-        "alpha_converged": dataclasses.asdict(converged_law.alpha) if converged_law else None,
-        "local_alpha": [
-            dataclasses.asdict(pair)
-            for pair in (local_alpha(*dataclasses.astuple(data)) if usable else [])
-        ],
-        "depths": sizes if axis == "depth" else [],
-        "losses": losses,
-        "loss_stderr": [
+        objective=facts["objective"],
+        head=facts.get("head"),
+        temperature=facts["T"],
+        learning_rate=facts.get(RATE),
+        sizes=sizes,
+        losses=losses,
+        loss_stderr=[
             _mean_stderr(loss, points, data.stderr is not None)
             for loss, points in zip(losses, at_size, strict=True)
         ],
-        "replicas": len({_replica(point) for point in regime.points}),
-        "points": regime.points,
-        "not_converged": not_converged,
-        "diverged": [
-            {name: point[name] for name in (axis, "teacher_seed", "seed", "diverged_step", "run")}
-            for point in regime.points
-            if point["status"] == "diverged"
+        alpha=alpha,
+        alpha_reason=reason,
+        alpha_converged=Estimate.from_fit(converged and converged.alpha),
+        local_alpha=[
+            LocalAlpha.from_fit(pair)
+            for pair in (local_alpha(*dataclasses.astuple(data)) if usable else [])
         ],
-        "floor": floor,
-        "verdict": verdict(
-            law.alpha if law else None,
+        replicas=len({point.repetition for point in regime.points}),
+        points=regime.points,
+        not_converged=not_converged,
+        floor=floor,
+        verdict=verdict(
+            alpha,
             reason,
             sizes,
             not_converged,
             axis=axis,
-            measured=all(point["converged"] is not None for point in usable),
-            floor=bool(floor and floor["supported"]),
+            measured=all(point.converged is not None for point in usable),
+            floor=bool(floor and floor.supported),
         ),
-    }
+    )
     return entry, law, _notes(label, regime, at_size, data)
 
 
-def _mean_stderr(loss: float, points: Sequence[dict[str, Any]], given: bool) -> float | None:
+def _mean_stderr(loss: float, points: Sequence[Point], given: bool) -> float | None:
     """Sampling error of a geometric mean: L sqrt(sum (stderr / L_i)^2) / n."""
     if not given:
         return None
-    return float(
-        loss * np.sqrt(sum((p["loss_stderr"] / p["loss"]) ** 2 for p in points)) / len(points)
-    )
+    return float(loss * np.sqrt(sum((p.loss_stderr / p.loss) ** 2 for p in points)) / len(points))
 
 
-def _floor(points: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+def _floor(points: Sequence[Point], axis: str) -> Floor | None:
     """The fit with a floor, compared with the fit without; None where it cannot be made."""
-    law, _ = fit_points(points, floor=True)
+    law, _ = fit_points(points, axis, floor=True)
     if law is None or law.floor_comparison is None:
         return None
-    return {
-        **dataclasses.asdict(law.floor),
-        "alpha": dataclasses.asdict(law.alpha),
-        "reason": law.reason,
-        **dataclasses.asdict(law.floor_comparison),
-    }
+    found = dataclasses.asdict(law.floor) | dataclasses.asdict(law.floor_comparison)
+    return Floor(**plain(found), alpha=Estimate.from_fit(law.alpha), reason=law.reason)
 
 
-def _notes(
-    label: str, regime: Regime, at_size: list[list[dict[str, Any]]], data: Columns
-) -> list[str]:
-    notes = []
+def _notes(label: str, regime: Regime, at_size: list[list[Point]], data: Columns) -> list[str]:
+    notes, axis = [], regime.axis
     for point in regime.points:
-        if point["status"] == "completed" and not (point["loss"] or 0) > 0:
+        if point.status == "completed" and not point.has_logarithm:
             notes.append(
-                f"{label}: {_named(point)} is left out: "
-                f"its loss is {'missing' if point['loss'] is None else point['loss']}"
+                f"{label}: {_named(axis, point)} is left out: "
+                f"its loss is {'missing' if point.loss is None else point.loss}"
             )
-    rounded = [p for p in regime.usable() if p["loss_as_trained"]]
+    rounded = [p for p in regime.usable() if p.loss_as_trained]
     if rounded:
-        worst = max(rounded, key=lambda p: p["loss_as_trained"] / p["loss"])
+        worst = max(rounded, key=lambda p: p.loss_as_trained / p.loss)
         notes.append(
             f"{label}: trained with bfloat16 products, tested in float32; with bfloat16 products "
-            f"the loss at {_named(worst)} is {worst['loss_as_trained'] / worst['loss']:.2f} times "
+            f"the loss at {_named(axis, worst)} is {worst.loss_as_trained / worst.loss:.2f} times "
             "as large, and longer training in float32 may lower it further"
         )
-    if data.stderr is None and any(point["loss_stderr"] for points in at_size for point in points):
+    if data.stderr is None and any(point.loss_stderr for points in at_size for point in points):
         notes.append(f"{label}: not every loss has a standard error, so all weigh the same")
-    if len({frozenset(map(_replica, points)) for points in at_size}) > 1:
+    if len({frozenset(point.repetition for point in points) for points in at_size}) > 1:
         notes.append(
-            f"{label}: the {axis_of(at_size[0][0])}s have different replicas; "
+            f"{label}: the {axis}s have different replicas; "
             "alpha compares within a replica, the mean losses do not"
         )
     return notes

@@ -1,14 +1,15 @@
 """The loss along training as an exponent, against steps and against the sum of learning rates."""
 
-import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from toydepth.results.alpha_over_training import cell_of
+from toydepth.files import plain
+from toydepth.results.alpha_over_training import cell_of, cell_of_rung
 from toydepth.results.regimes import Regime
+from toydepth.results.report_record import AlongTraining, CourseRecord, Window
 from toydepth.scaling import Course, course_verdict, read_course
 
 BINS = 10  # in a decade
@@ -89,36 +90,29 @@ def binned(curves: Sequence[Trained]) -> Binned | None:
 
 def along_training(
     regime: Regime, trained: Callable[[str], Mapping[tuple, Trained]]
-) -> tuple[dict[str, Any], Binned] | None:
+) -> tuple[AlongTraining, Binned] | None:
     """(the regime's entry in report.json, what a figure draws).
 
     None for students of which the exponent along training is not asked, or without a history.
-    The entry has `steps` and `tau`, each with `window` (null where no power law holds),
-    `last_decade`, `local` (at `times`) and `verdict`, and the number of replicas.
     """
     if regime.facts.get("student.block") != TIMED:
         return None
     points = regime.usable()
-    curves = [
-        trained(p["run"]).get(cell_of(p | {"temperature": regime.facts["T"]})) for p in points
-    ]
+    curves = [trained(point.run).get(cell_of_rung(point)) for point in points]
     if not points or not all(curves):
         return None
     data = binned(curves)
     if data is None:
         return None
-    entry: dict[str, Any] = {"replicas": len(points)}
-    for name in ("steps", "taus"):
-        course = read_course(getattr(data, name), data.losses)
-        entry[name.removesuffix("s") if name == "taus" else name] = _plain(course)
-    return entry, data
+    steps, tau = (_record(read_course(along, data.losses)) for along in (data.steps, data.taus))
+    return AlongTraining(replicas=len(points), steps=steps, tau=tau), data
 
 
-def _plain(course: Course) -> dict[str, Any]:
-    return {
-        "window": dataclasses.asdict(course.window) if course.window else None,
-        "last_decade": course.last_decade,
-        "times": course.times.tolist(),
-        "local": course.local.tolist(),
-        "verdict": course_verdict(course, ONE_THIRD, "1/3"),
-    }
+def _record(course: Course) -> CourseRecord:
+    return CourseRecord(
+        window=Window.from_fit(course.window),
+        last_decade=plain(course.last_decade),
+        times=plain(course.times),
+        local=plain(course.local),
+        verdict=course_verdict(course, ONE_THIRD, "1/3"),
+    )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from toydepth.config import Experiment
+from toydepth.results.records import RunRecord
 from toydepth.settings import reason
 
 
@@ -38,9 +39,9 @@ def name(e: Experiment) -> str:
     return ", ".join(parts)
 
 
-def course(result: dict[str, Any], history: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def course(result: RunRecord, history: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Alpha along a run's training, by temperature and rate; empty where it cannot be told."""
-    if result["status"] == "failed":
+    if result.status == "failed":
         return []
     from toydepth.results.alpha_over_training import alpha_over_training, measured_in
     from toydepth.results.regimes import RATE, Run, pool_runs
@@ -49,7 +50,7 @@ def course(result: dict[str, Any], history: Sequence[dict[str, Any]]) -> list[di
         measured = measured_in(history)
         regimes, _ = pool_runs([Run("", result, 0)])
         return [
-            {"temperature": regime.facts["T"], "peak_rate": regime.facts[RATE]} | entry
+            {"temperature": regime.facts["T"], "peak_rate": regime.facts[RATE]} | dict(entry)
             for regime in regimes
             for entry in alpha_over_training(regime, lambda _: measured)
         ]

@@ -44,12 +44,12 @@ def metrics(record: dict[str, Any], axis: str, replicas: int) -> dict[str, float
 
     In a run of several rates it has the peak rate, too: `train/width_32/loss/T=0.1/rate=0.01`.
     """
-    where = {*PLACE, axis, "kind", "rung", "time", "replica", *VARIANT}
+    where = {*PLACE, "size", "kind", "rung", "time", "replica", *VARIANT}
     suffix = _variant(record, VARIANT)
     if replicas > 1:
         suffix += f"/replica_{record['replica']}"
     return {
-        f"{record['kind']}/{axis}_{record[axis]:02d}/{field}{suffix}": value
+        f"{record['kind']}/{axis}_{record['size']:02d}/{field}{suffix}": value
         for field, value in record.items()
         if field not in where and value is not None
     }
@@ -77,12 +77,12 @@ def loss_chart(result: dict[str, Any], axis: str) -> wandb.plot.CustomChart | No
     rungs = result.get("rungs", [])
     if not rungs:
         return None
-    columns = [axis, "replica", "temperature"]
-    columns += ["peak_rate"] if any("peak_rate" in rung for rung in rungs) else []
-    columns += ["loss", "loss_stderr", "steps", "converged", "status"]
-    table = wandb.Table(columns=columns, allow_mixed_types=True)
+    fields = ["size", "replica", "temperature"]
+    fields += ["peak_rate"] if any(rung.get("peak_rate") is not None for rung in rungs) else []
+    fields += ["loss", "loss_stderr", "steps", "converged", "status"]
+    table = wandb.Table(columns=[axis, *fields[1:]], allow_mixed_types=True)
     for rung in rungs:  # all at once, W&B would import pandas to see whether they are a data frame
-        table.add_data(*(rung.get(column) for column in columns))
+        table.add_data(*(rung.get(field) for field in fields))
     stroke = next(iter(_differing(rungs)), "replica")
     return wandb.plot.line(table, axis, "loss", stroke=stroke, title=f"loss by {axis}")
 
@@ -109,7 +109,7 @@ def summary(
     rungs = result.get("rungs", [])
     variant = _variants(rungs)
     for rung in rungs:
-        losses[f"loss/{axis}_{rung[axis]:02d}{variant(rung)}"].append(rung["loss"])
+        losses[f"loss/{axis}_{rung['size']:02d}{variant(rung)}"].append(rung["loss"])
     for name, values in losses.items():
         if None not in values:
             found[name] = math.fsum(values) / len(values)

@@ -88,7 +88,7 @@ def start_wandb(
         resume: send what `folder`'s history already holds, except for what the server has. So
             each record arrives once, however the run was stopped. Cut the history back
             (`History.open(folder, keep)`) before.
-        axis: the name of a size ("depth"): the field of the records and of the result's rungs.
+        axis: what the size of a rung is called ("depth").
         replicas: how many replicas the run has; with several, metrics say which one is meant.
     """
     import wandb

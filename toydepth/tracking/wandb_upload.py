@@ -34,7 +34,7 @@ class Tracked(NamedTuple):
 
     Attributes:
       address: where its page is to be; W&B decides on an entity that is None.
-      axis: the name of a size: the field of the lines and of the result's rungs.
+      axis: what the size of a rung is called.
       group, name: what a new page is called; of an old one they are the user's.
       config: the resolved configuration.
       lines: of its measurements (`wandb_lines.measurement`).

@@ -63,8 +63,9 @@ def attempt(cfg: DictConfig, folder: Path, standing: Standing | None) -> None:
     from hydra.core.hydra_config import HydraConfig
 
     from toydepth.engine import Stopped
-    from toydepth.files import clear_halves, versions, write_json
-    from toydepth.results.outcome import describe
+    from toydepth.files import clear_halves, versions
+    from toydepth.results.outcome import failure
+    from toydepth.results.records import write_record
 
     plain = OmegaConf.to_container(cfg, resolve=True)
     e = config.experiment(plain)
@@ -80,7 +81,7 @@ def attempt(cfg: DictConfig, folder: Path, standing: Standing | None) -> None:
     known = resume.finished(folder, e)
     if known:
         tell(e, go=False)
-        ended(f"is {known['status']} already")
+        ended(f"is {known.status} already")
         return
     extra = {"experiment": hydra.runtime.choices.get("experiment"), "versions": versions()}
     try:
@@ -94,11 +95,10 @@ def attempt(cfg: DictConfig, folder: Path, standing: Standing | None) -> None:
             say_of(folder, f"another of its processes was asked to stop; {go_on(folder)}")
         return
     except Exception as error:
-        failed = {"status": "failed", "error": reason(error), "rungs": [], "alpha": None}
-        words = f"failed: {failed['error']}"
+        words = f"failed: {reason(error)}"
         try:
             (folder / "error.txt").write_text(traceback.format_exc())
-            write_json(folder / "result.json", describe(e) | failed | extra)
+            write_record(folder / "result.json", failure(e, reason(error), **extra))
             words += " (more in error.txt)"
         except OSError:  # the folder takes nothing any more, which may be why the job failed
             pass
@@ -143,8 +143,9 @@ def run(
     from toydepth.commands.progress_bar import progress
     from toydepth.engine import Checkpoints, compile_seconds, restore
     from toydepth.engine import run as train
-    from toydepth.files import History, read_history, write_json
+    from toydepth.files import History, read_history
     from toydepth.results import outcome
+    from toydepth.results.records import write_record
     from toydepth.results.weights import save_rung
     from toydepth.tracking import run_facts
     from toydepth.tracking.start import import_ahead, start_tracker
@@ -190,25 +191,26 @@ def run(
                     rungs=rungs,
                     stop=signals.asked,
                 )
-                answer = extra | outcome.result(e, at.rungs)
-                answer |= {
-                    "seconds": at.seconds,
-                    "compile_seconds": compile_seconds() - compiled,
-                    "devices": len(work.layout.devices),
-                }
-                write_json(folder / "result.json", answer)
+                answer = outcome.result(
+                    e,
+                    at.rungs,
+                    seconds=at.seconds,
+                    compile_seconds=compile_seconds() - compiled,
+                    devices=len(work.layout.devices),
+                    **extra,
+                )
+                write_record(folder / "result.json", answer)
             except BaseException as error:
                 checkpoints.wait()  # before anything that may take longer than there is time
                 tracker.finish({"status": how_it_ended(error), "error": reason(error)})
                 raise
-    say(
-        f"trained for {at.seconds:.0f} s; this start compiled for {answer['compile_seconds']:.0f} s"
-    )
+    say(f"trained for {at.seconds:.0f} s; this start compiled for {answer.compile_seconds:.0f} s")
     if e.tracker.kind != "none":
         if e.tracker.artifact:
             run_facts.draw(folder)
         files = run_facts.files(folder) if e.tracker.artifact else []
-        tracker.finish(answer, run_facts.course(answer, read_history(folder)), files)
+        course = run_facts.course(answer, read_history(folder))
+        tracker.finish(answer.model_dump(), course, files)
 
 
 def how_it_ended(error: BaseException) -> str:

@@ -12,7 +12,7 @@ from toydepth import config
 from toydepth.commands.command_line import Command, say
 from toydepth.commands.folder import holds_run
 from toydepth.config import Experiment
-from toydepth.results.records import ResultError, left_by_train, read_result
+from toydepth.results.records import ResultError, RunRecord, left_by_train, read_result
 from toydepth.settings import SettingError, show
 
 SIGNATURE = "settings.json"
@@ -58,8 +58,8 @@ def resolve(command: Command) -> Command:
     return command._replace(folder=folder, resumed=True)
 
 
-def finished(folder: Path, e: Experiment) -> dict[str, Any] | None:
-    """The result of a job that `resume` finds done in its folder; a failed one is not."""
+def finished(folder: Path, e: Experiment) -> RunRecord | None:
+    """The record of a job that `resume` finds done in its folder; a failed one is not."""
     path = folder / "result.json"
     if e.resume is False or not path.is_file():
         return None
@@ -68,7 +68,7 @@ def finished(folder: Path, e: Experiment) -> dict[str, Any] | None:
     except ResultError as error:
         say("train", f"{error}; the job is taken up again")
         return None
-    return result if result["status"] in ("completed", "diverged") else None
+    return result if result.status in ("completed", "diverged") else None
 
 
 def sign(folder: Path, e: Experiment) -> None:
@@ -135,9 +135,9 @@ def _job_differences(e: Experiment, folder: Path) -> list[str]:
     except (OSError, ValueError, YAMLError, OmegaConfBaseException) as error:
         return [f"settings that cannot be read ({error})"]
     return [
-        f"{name}={show(old[name])}, not {show(new)}"
+        f"{name}={show(old.get(name))}, not {show(new)}"
         for name, new in config.settings(e).items()
-        if old and old[name] != new
+        if old and (name not in old or old[name] != new)
     ]
 
 
@@ -148,8 +148,7 @@ def _settings_of(folder: Path) -> dict[str, Any]:
         signed = json.loads(signature.read_text())
         if not isinstance(signed, dict):
             raise ValueError(f"{signature} holds no settings")
-        # One from before a setting existed was made with its default.
-        return config.default_settings() | signed
+        return signed
     try:
         cfg = OmegaConf.to_container(OmegaConf.load(composed)) if composed.exists() else None
         return config.settings(config.experiment(cfg)) if cfg else {}

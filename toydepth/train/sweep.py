@@ -15,7 +15,7 @@ from toydepth import config
 from toydepth.commands.command_line import Command, say
 from toydepth.commands.launchers import ELSEWHERE
 from toydepth.commands.sweep_progress import Standing
-from toydepth.results.records import ResultError, exponent_words, read_result
+from toydepth.results.records import ResultError, read_result
 from toydepth.settings import reason
 
 LOOK_SECONDS = 2.0
@@ -81,17 +81,16 @@ def sentence(folder: Path) -> str:
         result = read_result(folder / "result.json")
     except ResultError as error:
         return str(error)
-    if result["status"] == "failed":
-        return f"failed: {result.get('error')}"
-    teacher, axis = result["teacher"], result.get("axis", "depth")
-    rungs = defaultdict(list)
-    for rung in result["rungs"]:
-        rungs[rung[axis]].append(rung["loss"])
+    if result.status == "failed":
+        return f"failed: {result.error}"
+    teacher, rungs = result.teacher, defaultdict(list)
+    for rung in result.rungs:
+        rungs[rung.size].append(rung.loss)
     losses = ", ".join(f"{size}: {_span(found)}" for size, found in islice(rungs.items(), 8))
-    own = {name: teacher[name] for name in config.DRAWN_BY.get(teacher["kind"], ())}
-    who = f"{config.teacher_name(teacher['kind'], own)} teacher, seed {teacher['seed']}"
-    alpha = f"; alpha {exponent_words(result['alpha'])}" if result.get("alpha") else ""
-    return f"{who}, {result['status']}{alpha}; loss at {axis} {losses}"
+    name = config.teacher_name(teacher.kind, teacher.drawn_by)
+    alpha = f"; alpha {result.alpha}" if result.alpha else ""
+    who = f"{name} teacher, seed {teacher.seed}"
+    return f"{who}, {result.status}{alpha}; loss at {result.axis} {losses}"
 
 
 def _span(losses: Sequence[float | None]) -> str:

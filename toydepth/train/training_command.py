@@ -139,7 +139,7 @@ def exit_status(command: command_line.Command) -> int:
 
     def status(folder: Path) -> str:
         try:
-            return read_result(folder / "result.json")["status"]
+            return read_result(folder / "result.json").status
         except ResultError:
             return "failed"
 

@@ -8,17 +8,16 @@ from toydepth.report.page import plot
 from toydepth.report.page.found import RungCurve
 from toydepth.report.page.looks import Look, look
 from toydepth.report.page.plot import Plot
+from toydepth.results.report_record import RegimeRecord
 
 
-def curves(
-    regimes: Sequence[dict[str, Any]], found: Mapping[int, Sequence[RungCurve]]
-) -> list[Plot]:
+def curves(regimes: Sequence[RegimeRecord], found: Mapping[int, Sequence[RungCurve]]) -> list[Plot]:
     """Lines are losses on training batches, marks losses on the test batches."""
     return [_of(number, regimes[number], rungs) for number, rungs in found.items()]
 
 
-def _of(number: int, regime: dict[str, Any], rungs: Sequence[RungCurve]) -> Plot:
-    axis = regime["axis"]
+def _of(number: int, regime: RegimeRecord, rungs: Sequence[RungCurve]) -> Plot:
+    axis = regime.axis
     sizes = sorted({rung.size for rung in rungs})
     looks = {size: look(place) for place, size in enumerate(sizes)}
     steps = [step for rung in rungs for step in rung.steps + rung.test_steps]
@@ -31,12 +30,12 @@ def _of(number: int, regime: dict[str, Any], rungs: Sequence[RungCurve]) -> Plot
         math.log10(min(steps)) - margin,
         math.log10(max(steps)) + margin,
     )
-    count = len(regime["points"])
+    count = len(regime.points)
     note = "" if len(rungs) == count else f"{len(rungs)} of {count} rungs are drawn. "
     return Plot(
         f"curves{number}",
-        regime["label"],
-        f"Loss of {regime['label']} while it trains: {words}",
+        regime.label,
+        f"Loss of {regime.label} while it trains: {words}",
         [trace for rung in rungs for trace in _rung(rung, axis, looks[rung.size])],
         plot.layout(x, plot.loss_axis("loss", every)),
         [plot.entry(f"d{size}", f"{axis} {size}", looks[size]) for size in sizes],

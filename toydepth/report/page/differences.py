@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from toydepth.results.report_record import RegimeRecord
+
 SETTINGS, REGIMES, VALUES, WIDE = 40, 100, 4, 4
 
 
@@ -17,7 +19,7 @@ class Differences(NamedTuple):
 
 
 def differences(
-    regimes: Sequence[dict[str, Any]], settings: Mapping[str, Mapping[str, Any]]
+    regimes: Sequence[RegimeRecord], settings: Mapping[str, Mapping[str, Any]]
 ) -> Differences | None:
     """None if there is one regime, or if all are set alike.
 
@@ -30,7 +32,7 @@ def differences(
     if not differing:
         return None
     shown, some = differing[:SETTINGS], list(zip(regimes, own, strict=True))[:REGIMES]
-    cells = [(r["label"], [_words(its.get(name, ())) for name in shown]) for r, its in some]
+    cells = [(r.label, [_words(its.get(name, ())) for name in shown]) for r, its in some]
     note = ""
     if len(shown) < len(differing):
         note += f"The first {len(shown)} of {len(differing)} settings are listed. "
@@ -43,18 +45,18 @@ def differences(
 
 
 def _of(
-    regime: dict[str, Any], settings: Mapping[str, Mapping[str, Any]]
+    regime: RegimeRecord, settings: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, tuple[str, ...]]:
     values: dict[str, set[str]] = {}
-    for run in sorted({point["run"] for point in regime["points"]}):
+    for run in sorted({point.run for point in regime.points}):
         for name, value in settings.get(run, {}).items():
             words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             values.setdefault(name, set()).add(words)
     found = {name: tuple(sorted(its)) for name, its in values.items()}
-    if regime["temperature"] is not None:  # one of those that its runs name together
-        found["target.temperature"] = (json.dumps(regime["temperature"]),)
-    if regime["learning_rate"] is not None:  # likewise
-        found["optimizer.learning_rate"] = (json.dumps(regime["learning_rate"]),)
+    if regime.temperature is not None:  # one of those that its runs name together
+        found["target.temperature"] = (json.dumps(regime.temperature),)
+    if regime.learning_rate is not None:  # likewise
+        found["optimizer.learning_rate"] = (json.dumps(regime.learning_rate),)
     return found
 
 

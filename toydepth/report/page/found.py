@@ -1,7 +1,6 @@
 """What the run folders say beyond the report: settings, commands, training curves, probes."""
 
 import dataclasses
-import json
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,8 +10,11 @@ import numpy as np
 
 from toydepth.files import read_history
 from toydepth.report.page.plot import spread
-from toydepth.results.alpha_over_training import cell_of
-from toydepth.results.regimes import Run, settings_of, size_of
+from toydepth.results.alpha_over_training import cell_of, cell_of_rung
+from toydepth.results.probe_record import ProbeRecord
+from toydepth.results.records import ResultError, read_record
+from toydepth.results.regimes import Run
+from toydepth.results.report_record import RegimeRecord, ReportRecord
 
 # What a page can show and a reader can look at; it also bounds the time that reading takes.
 REGIMES, RUNGS, LINE_POINTS = 6, 24, 200
@@ -44,12 +46,12 @@ class Found:
     settings: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
     overrides: dict[str, list[str] | None] = dataclasses.field(default_factory=dict)
     curves: dict[int, list[RungCurve]] = dataclasses.field(default_factory=dict)
-    probes: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    probes: list[ProbeRecord] = dataclasses.field(default_factory=list)
     notes: list[str] = dataclasses.field(default_factory=list)
 
 
 def gather(
-    report: dict[str, Any], runs: Sequence[Run], output: Path, folders: Iterable[Path]
+    report: ReportRecord, runs: Sequence[Run], output: Path, folders: Iterable[Path]
 ) -> Found:
     """Read what lies in the folders of `runs` (named from `output`) and in `folders`.
 
@@ -58,9 +60,9 @@ def gather(
     notes = []
     places = {run.name: output / run.name for run in runs}
     return Found(
-        {run.name: settings_of(run.result) for run in runs},
+        {run.name: run.record.every_setting for run in runs},
         {name: _overrides(place) for name, place in places.items()},
-        _curves(report["regimes"], places, notes),
+        _curves(report.regimes, places, notes),
         _probes([*places.values(), *folders], notes),
         notes,
     )
@@ -99,15 +101,15 @@ def _hydra(folder: Path, name: str) -> Any:
 
 
 def _curves(
-    regimes: Sequence[dict[str, Any]], places: dict[str, Path], notes: list[str]
+    regimes: Sequence[RegimeRecord], places: dict[str, Path], notes: list[str]
 ) -> dict[int, list[RungCurve]]:
     curves, histories, left = {}, {}, HISTORY_BYTES
     for number in spread(len(regimes), REGIMES):
         regime = regimes[number]
         found = []
-        for index in spread(len(regime["points"]), RUNGS):
-            point = regime["points"][index]
-            run = point["run"]
+        for index in spread(len(regime.points), RUNGS):
+            point = regime.points[index]
+            run = point.run
             if run not in histories:
                 path = places[run] / "history.jsonl"
                 size = path.stat().st_size if path.exists() else 0
@@ -120,11 +122,11 @@ def _curves(
                         histories[run] = _by_rung(read_history(places[run]))
                     except (OSError, ValueError, KeyError, TypeError) as error:
                         notes.append(f"{run}: its training curves are left out: {error!r}")
-            lines = histories[run].get(cell_of(point | {"temperature": regime["temperature"]}))
+            lines = histories[run].get(cell_of_rung(point))
             if lines:
-                about = f"teacher seed {point['teacher_seed']}, seed {point['seed']}"
+                about = f"teacher seed {point.teacher_seed}, seed {point.seed}"
                 thin = [_thinned(lines[kind]) for kind in ("train", "test")]
-                found.append(RungCurve(size_of(point), about, *thin[0], *thin[1]))
+                found.append(RungCurve(point.size, about, *thin[0], *thin[1]))
         if found:
             curves[number] = found
     return curves
@@ -152,7 +154,7 @@ def _thinned(losses: dict[int, float]) -> tuple[list[int], list[float]]:
     return [step for step, _ in pairs], [loss for _, loss in pairs]
 
 
-def _probes(folders: Iterable[Path], notes: list[str]) -> list[dict[str, Any]]:
+def _probes(folders: Iterable[Path], notes: list[str]) -> list[ProbeRecord]:
     """The probe.json files in the folders, and one and two folders below them."""
     files = {}
     for folder in folders:
@@ -161,32 +163,9 @@ def _probes(folders: Iterable[Path], notes: list[str]) -> list[dict[str, Any]]:
     probes = []
     for path in list(files)[:PROBES]:
         try:
-            probe = json.loads(path.read_text(encoding="utf-8"))
-            probes.append({"name": str(probe["name"]), "subjects": _subjects(probe)})
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            notes.append(f"{path.parent.name}/probe.json is left out: {error!r}")
+            probes.append(read_record(path, ProbeRecord, "probe"))
+        except ResultError as error:
+            notes.append(f"{path.parent.name}/probe.json is left out: {error}")
     if len(files) > PROBES:
         notes.append(f"{PROBES} of {len(files)} probes are shown")
     return probes
-
-
-def _subjects(probe: dict[str, Any]) -> list[dict[str, Any]]:
-    """The networks of a probe, with what the page shows of each."""
-    return [
-        {
-            "kind": str(subject["kind"]),
-            "facts": dict(subject.get("facts", {})),
-            "label": str(subject["label"]),
-            "depth": int(subject["depth"]),
-            "middle_step": {end: _number(subject["middle_step"].get(end))
-                            for end in ("value", "low", "high")},
-            "updates": {"value": _number(subject.get("updates", {}).get("value")),
-                        "verdict": str(subject.get("updates", {}).get("verdict", ""))},
-            "angles": [_number(a) for a in subject.get("theta_updates", {}).get("mean", [])],
-        }
-        for subject in probe["subjects"]
-    ]  # fmt: skip
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if value is not None and math.isfinite(value) else None

@@ -3,13 +3,14 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from toydepth.report.page.looks import FEW
 from toydepth.report.page.plot import REFERENCES
+from toydepth.results.records import Estimate
 from toydepth.results.regimes import verdict
+from toydepth.results.report_record import Crossover, RegimeRecord
 from toydepth.results.time_exponents import ONE_THIRD
-from toydepth.scaling import Estimate
 
 KINDS = 12
 SCALE = 4.0  # the ruler under an exponent runs from 0 to here
@@ -48,9 +49,9 @@ class Card(NamedTuple):
 
 
 def headline(
-    regimes: Sequence[dict[str, Any]],
+    regimes: Sequence[RegimeRecord],
     colours: Mapping[int, str],
-    crossovers: Sequence[dict[str, Any]] = (),
+    crossovers: Sequence[Crossover] = (),
 ) -> tuple[str, list[Card]]:
     """(a title, a card for each regime or, of many, for each crossover and kind of teacher).
 
@@ -62,11 +63,11 @@ def headline(
         cards = [_one(r, colours.get(place, "var:line")) for place, r in enumerate(regimes)]
     else:
         cards = [_crossing(series) for series in crossovers[:KINDS]]
-        told = {label for series in crossovers for label in series["regimes"]}
+        told = {label for series in crossovers for label in series.regimes}
         kinds = defaultdict(list)
         for place, regime in enumerate(regimes):
-            if regime["label"] not in told:
-                kinds[regime["teacher"]["kind"]].append(place)
+            if regime.label not in told:
+                kinds[regime.teacher.kind].append(place)
         for kind, places in list(kinds.items())[:KINDS]:
             drawn = [colours[place] for place in places if place in colours]
             its = [regimes[place] for place in places]
@@ -76,24 +77,24 @@ def headline(
     return "; ".join(f"{card.label}: α {card.value}" for card in cards[:FEW]), cards
 
 
-def axis_of(regime: dict[str, Any]) -> str:
+def axis_of(regime: RegimeRecord) -> str:
     """What a regime's exponent is in: "depth", "width" or "time"."""
-    return "time" if "along_training" in regime else regime["axis"]
+    return "time" if regime.along_training else regime.axis
 
 
-def questions(regimes: Sequence[dict[str, Any]]) -> dict[str, str]:
+def questions(regimes: Sequence[RegimeRecord]) -> dict[str, str]:
     """axis -> what is asked."""
     found = set(map(axis_of, regimes))
     return {axis: words for axis, words in QUESTIONS.items() if axis in found}
 
 
-def _answer(regime: dict[str, Any]) -> tuple[dict[str, Any] | None, str, str]:
+def _answer(regime: RegimeRecord) -> tuple[Estimate | None, str, str]:
     """(the exponent, why there is none, the verdict)."""
     if axis_of(regime) != "time":
-        return regime["alpha"], regime["alpha_reason"] or "no exponent", regime["verdict"]
-    course = regime["along_training"]["steps"]
-    window = course["window"]
-    return window and window["exponent"], "no power law for a decade", course["verdict"]
+        return regime.alpha, regime.alpha_reason or "no exponent", regime.verdict
+    course = regime.along_training.steps
+    window = course.window
+    return window and window.exponent, "no power law for a decade", course.verdict
 
 
 def _levels(axis: str) -> list[tuple[float, str]]:
@@ -102,67 +103,67 @@ def _levels(axis: str) -> list[tuple[float, str]]:
     return [(_percent(level), f"{level} {name}") for level, name in REFERENCES[axis]]
 
 
-def _one(regime: dict[str, Any], colour: str) -> Card:
+def _one(regime: RegimeRecord, colour: str) -> Card:
     alpha, reason, words = _answer(regime)
-    doubt = bool(regime["not_converged"])
+    doubt = bool(regime.not_converged)
     if alpha is None:
-        return Card(regime["label"], colour, "–", reason, words, doubt, None)
+        return Card(regime.label, colour, "–", reason, words, doubt, None)
     ends, interval = (None, None), "no interval"
-    if alpha["low"] is not None:
-        ends = _percent(alpha["low"]), _percent(alpha["high"])
-        interval = f"95 %: {alpha['low']:.2f} to {alpha['high']:.2f}"
-    ruler = Ruler(_percent(alpha["value"]), *ends, _levels(axis_of(regime)))
-    value = f"{alpha['value']:.2f}"
-    return Card(regime["label"], colour, value, interval, words, doubt, ruler)
+    if alpha.low is not None:
+        ends = _percent(alpha.low), _percent(alpha.high)
+        interval = f"95 %: {alpha.low:.2f} to {alpha.high:.2f}"
+    ruler = Ruler(_percent(alpha.value), *ends, _levels(axis_of(regime)))
+    value = f"{alpha.value:.2f}"
+    return Card(regime.label, colour, value, interval, words, doubt, ruler)
 
 
-def _crossing(series: dict[str, Any]) -> Card:
+def _crossing(series: Crossover) -> Card:
     """From the first of its regimes that have an exponent to the last."""
     known = [
-        (value, alpha["value"])
-        for value, alpha in zip(series["values"], series["alpha"], strict=True)
+        (value, alpha.value)
+        for value, alpha in zip(series.values, series.alpha, strict=True)
         if alpha
     ]
-    name, what = series["axis"].replace("_", " "), series["label"] and f", {series['label']}"
-    count = f"{len(series['values'])} regimes"
+    name, what = series.axis.replace("_", " "), series.label and f", {series.label}"
+    count = f"{len(series.values)} regimes"
     if not known:
         return Card(f"by {name}{what}", "var:guide", "–", f"{count}, no exponent", "", False, None)
     (first, low), (last, high) = known[0], known[-1]
     label = f"{name} from {first} to {last}{what}" if first != "inf" else f"{name}{what}"
     ruler = Ruler(_percent(high), _percent(low), _percent(high), _levels("depth"))
-    doubt = series["rises"] is None
+    doubt = series.rises is None
     return Card(
-        label, "var:guide", f"{low:.2f} to {high:.2f}", count, series["sentence"], doubt, ruler
+        label, "var:guide", f"{low:.2f} to {high:.2f}", count, series.sentence, doubt, ruler
     )
 
 
-def _many(kind: str, regimes: Sequence[dict[str, Any]], colour: str) -> Card:
+def _many(kind: str, regimes: Sequence[RegimeRecord], colour: str) -> Card:
     known = [regime for regime in regimes if _answer(regime)[0]]
     count = len(regimes)
     if not known:
         return Card(kind, colour, "–", f"{count} regimes, no exponent", "", False, None)
     words, most = Counter(map(_as_measured, known)).most_common(1)[0]
     verdicts = f"{most} of {count}: {words}"
-    unsure = sum(bool(regime["not_converged"]) for regime in regimes)
+    unsure = sum(bool(regime.not_converged) for regime in regimes)
     if unsure:
         verdicts = f"{unsure} of {count} have rungs that are not converged; as measured, {verdicts}"
-    values = sorted(_answer(regime)[0]["value"] for regime in known)
+    values = sorted(_answer(regime)[0].value for regime in known)
     middle, ends = median(values), (values[0], values[-1])
     interval = f"median of {len(values)} regimes, {ends[0]:.2f} to {ends[1]:.2f}"
     ruler = Ruler(_percent(middle), *map(_percent, ends), _levels(axis_of(known[0])))
     return Card(kind, colour, f"{middle:.2f}", interval, verdicts, bool(unsure), ruler)
 
 
-def _as_measured(regime: dict[str, Any]) -> str:
+def _as_measured(regime: RegimeRecord) -> str:
     """The verdict without its doubts, and along training without its decades."""
     if axis_of(regime) == "time":
-        low, high = (_answer(regime)[0][end] for end in ("low", "high"))
+        found = _answer(regime)[0]
+        low, high = found.low, found.high
         if low > ONE_THIRD or high < ONE_THIRD:
             return f"{'above' if low > ONE_THIRD else 'below'} 1/3, which is excluded"
         return "too wide to tell" if low <= 0 else "consistent with 1/3"
-    alpha = Estimate(**regime["alpha"])
-    sizes, reason = regime["sizes"], regime["alpha_reason"]
-    return verdict(alpha, reason, sizes, [], measured=True, floor=False, axis=regime["axis"])
+    told = regime.alpha, regime.alpha_reason, regime.sizes
+    return verdict(*told, [], measured=True, floor=False, axis=regime.axis)
 
 
 def _percent(alpha: float) -> float:

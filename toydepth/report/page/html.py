@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from toydepth.config import DRAWN_BY, teacher_name
+from toydepth.config import teacher_name
 from toydepth.report import time_table
 from toydepth.report.page.crossover_plot import crossings
 from toydepth.report.page.curves import curves
@@ -27,6 +27,8 @@ from toydepth.report.page.shown import choose
 from toydepth.report.page.temperature import temperature
 from toydepth.report.page.training import training
 from toydepth.results import feature_overlap
+from toydepth.results.records import Teacher
+from toydepth.results.report_record import RegimeRecord, ReportRecord
 from toydepth.scaling import PowerLaw
 
 TOLD = 8  # regimes that are told of in the words of one figure
@@ -34,16 +36,16 @@ ROWS, LINES = 500, 200  # of the tables of regimes; of each list of jobs and not
 
 
 def page(
-    report: dict[str, Any],
+    report: ReportRecord,
     laws: Sequence[PowerLaw | None] = (),
     found: Found | None = None,
     still: bytes | None = None,
     along: Mapping[str, bytes] | None = None,
 ) -> str:
-    """The page of a report.json's contents.
+    """The page of a report.
 
     Args:
-      report: as `build_report` makes it.
+      report: what report.json says.
       laws: each regime's fit, in the report's order, for the lines and bands; none if empty.
       found: what the run folders say beyond the report.
       still: the first figure as PNG, which the reader sees until its plot is drawn: a browser that
@@ -51,13 +53,13 @@ def page(
       along: figures of losses along training as PNG, named as in `time_table.DRAWINGS`.
     """
     found = found or Found()
-    regimes = report["regimes"]
+    regimes = report.regimes
     shown, note = choose(regimes, laws or [None] * len(regimes))
     colours = {its.place: its.look.colour for its in shown}
-    title, cards = headline(regimes, colours, report["crossovers"])
-    axes = list(dict.fromkeys(its.regime["axis"] for its in shown))
+    title, cards = headline(regimes, colours, report.crossovers)
+    axes = list(dict.fromkeys(its.regime.axis for its in shown))
     over = [losses(shown, axis, note) for axis in axes]
-    main, *more = [*crossings(report["crossovers"]), *over] or [None]
+    main, *more = [*crossings(report.crossovers), *over] or [None]
     more += [*(local(shown, axis, note) for axis in axes), training(shown, note)]
     more.append(temperature(regimes))
     sections = [(figure.title, [figure]) for figure in more if figure is not None]
@@ -65,15 +67,15 @@ def page(
         ("Training curves", curves(regimes, found.curves)),
         (
             "Geometry of hidden states",
-            geometry(found.probes, [_teacher(regime["teacher"]) for regime in regimes]),
+            geometry(found.probes, [_teacher(regime.teacher) for regime in regimes]),
         ),
     ):
         if figures:
             sections.append((name, figures))
     figures = [main] * (main is not None) + [f for _, several in sections for f in several]
-    ladders = [regime for regime in regimes if "along_training" not in regime]
-    of = {regime["axis"] for regime in ladders}
-    timed = [regime for regime in regimes if "along_training" in regime]
+    ladders = [regime for regime in regimes if not regime.along_training]
+    of = {regime.axis for regime in ladders}
+    timed = [regime for regime in regimes if regime.along_training]
     environment = Environment(
         loader=PackageLoader("toydepth.report.page", "template"),
         autoescape=True,
@@ -93,7 +95,7 @@ def page(
             (time_table.DRAWINGS[name], _told(timed), b64encode(png).decode())
             for name, png in (along or {}).items()
         ],
-        features=[feature_overlap.row(regime) for regime in ladders if "features" in regime],
+        features=[feature_overlap.row(regime) for regime in ladders if regime.features],
         of_features=feature_overlap.HEADINGS,
         size=of.pop() if len(of) == 1 else "size",
         main=main,
@@ -101,9 +103,9 @@ def page(
         sections=sections,
         probes=found.probes,
         differences=differences(regimes, found.settings),
-        diverged=[(r["label"], r["axis"], rung) for r in regimes for rung in r["diverged"]],
-        unfinished=report["unfinished"],
-        notes=report["notes"] + found.notes,
+        diverged=[(r.label, r.axis, rung) for r in regimes for rung in r.diverged],
+        unfinished=report.unfinished,
+        notes=[*report.notes, *found.notes],
         commands=commands(found.overrides),
         rows=ROWS,
         lines=LINES,
@@ -114,15 +116,14 @@ def page(
     )
 
 
-def _teacher(teacher: dict[str, Any]) -> str:
+def _teacher(teacher: Teacher) -> str:
     """What a probe calls it."""
-    own = DRAWN_BY.get(teacher["kind"], ())
-    return teacher_name(teacher["kind"], {name: teacher[name] for name in own})
+    return teacher_name(teacher.kind, teacher.drawn_by)
 
 
-def _told(timed: Sequence[dict[str, Any]]) -> str:
+def _told(timed: Sequence[RegimeRecord]) -> str:
     """What a figure of losses along training shows, in words."""
-    words = [f"{r['label']}: {r['along_training']['steps']['verdict']}" for r in timed]
+    words = [f"{r.label}: {r.along_training.steps.verdict}" for r in timed]
     more = f"; and {len(words) - TOLD} more" if len(words) > TOLD else ""
     return "; ".join(words[:TOLD]) + more + "."
 

@@ -11,35 +11,35 @@ LARGE = {"depth": "deep", "width": "wide"}
 
 def local(shown: Sequence[Shown], axis: str, note: str = "") -> Plot | None:
     """A power law is level. None if no regime of this axis has two sizes."""
-    drawn = [its for its in shown if its.regime["local_alpha"] and its.regime["axis"] == axis]
+    drawn = [its for its in shown if its.regime.local_alpha and its.regime.axis == axis]
     if not drawn:
         return None
     traces, legend, sentences = [], [], []
     for _, key, regime, _, look in drawn:
-        pairs, unsure = regime["local_alpha"], set(regime["not_converged"])
-        hollow = [unsure & {pair["start"], pair["stop"]} != set() for pair in pairs]
+        pairs, unsure = regime.local_alpha, set(regime.not_converged)
+        hollow = [unsure & {pair.start, pair.stop} != set() for pair in pairs]
         traces.append(
             plot.trace(
                 key,
-                regime["label"],
-                [(pair["start"] * pair["stop"]) ** 0.5 for pair in pairs],
-                [pair["value"] for pair in pairs],
+                regime.label,
+                [(pair.start * pair.stop) ** 0.5 for pair in pairs],
+                [pair.value for pair in pairs],
                 mode="lines+markers",
                 line={"color": look.colour, "dash": look.dash, "width": 1.5},
                 marker=plot.marks(look, hollow),
-                error_y=plot.bars([pair["stderr"] for pair in pairs], look.colour),
-                customdata=[f"{axis} {pair['start']:g} to {pair['stop']:g}" for pair in pairs],
+                error_y=plot.bars([pair.stderr for pair in pairs], look.colour),
+                customdata=[f"{axis} {pair.start:g} to {pair.stop:g}" for pair in pairs],
                 hovertemplate="%{customdata}: α = %{y:.2f}",
             )
         )
-        legend.append(plot.entry(key, regime["label"], look, regime["teacher"]["kind"]))
-        steps = ", ".join(f"{p['value']:.2f} ({p['start']:g} to {p['stop']:g})" for p in pairs[:6])
-        sentences.append(f"{regime['label']}: {steps}")
-    pairs = [pair for its in drawn for pair in its.regime["local_alpha"]]
+        legend.append(plot.entry(key, regime.label, look, regime.teacher.kind))
+        steps = ", ".join(f"{p.value:.2f} ({p.start:g} to {p.stop:g})" for p in pairs[:6])
+        sentences.append(f"{regime.label}: {steps}")
+    pairs = [pair for its in drawn for pair in its.regime.local_alpha]
     named = plot.REFERENCES[axis]
-    x = plot.size_axis(axis, [end for p in pairs for end in (p["start"], p["stop"])])
-    y = plot.level_axis("local exponent α", [pair["value"] for pair in pairs], named)
-    if any(its.regime["not_converged"] for its in drawn):
+    x = plot.size_axis(axis, [end for p in pairs for end in (p.start, p.stop)])
+    y = plot.level_axis("local exponent α", [pair.value for pair in pairs], named)
+    if any(its.regime.not_converged for its in drawn):
         note += "Hollow: a loss on either side has not converged. "
     return Plot(
         "local" if axis == "depth" else f"local_{axis}",

@@ -1,7 +1,9 @@
 """How regimes and rungs are told apart: colour, mark and dash change together."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from toydepth.results.report_record import RegimeRecord
 
 COLOURS = 7  # as many as page.css names, --c0 to --c6
 SYMBOLS = (
@@ -33,10 +35,10 @@ def look(place: int) -> Look:
     )
 
 
-def looks(regimes: Sequence[dict[str, Any]]) -> list[Look]:
+def looks(regimes: Sequence[RegimeRecord]) -> list[Look]:
     """A look for each regime; of more than a few, each kind of teacher has one colour."""
     every = [look(place) for place in range(len(regimes))]
-    kinds = [regime["teacher"]["kind"] for regime in regimes]
+    kinds = [regime.teacher.kind for regime in regimes]
     order = list(dict.fromkeys(kinds))
     if len(regimes) <= FEW or len(order) == 1:
         return every

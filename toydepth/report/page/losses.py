@@ -9,33 +9,33 @@ from toydepth.report.page import plot
 from toydepth.report.page.looks import faint
 from toydepth.report.page.plot import Plot
 from toydepth.report.page.shown import BANDS, Shown
-from toydepth.results.regimes import has_logarithm, size_of
+from toydepth.results.report_record import Point
 
 POINTS = 3000  # of all regimes together
 
 
 def losses(shown: Sequence[Shown], axis: str, note: str = "") -> Plot | None:
     """Every rung of this axis with its bar; hollow if not converged. None if none has a loss."""
-    shown = [its for its in shown if its.regime["axis"] == axis]
+    shown = [its for its in shown if its.regime.axis == axis]
     if not shown:
         return None
     banded = len(shown) <= BANDS
     traces, legend, sentences, every = [], [], [], []
     for its in shown:
-        regime, label = its.regime, its.regime["label"]
-        usable = [point for point in regime["points"] if has_logarithm(point)]
+        regime, label = its.regime, its.regime.label
+        usable = [point for point in regime.points if point.has_logarithm]
         points = [usable[index] for index in plot.spread(len(usable), POINTS // len(shown))]
-        every += [(size_of(point), point["loss"]) for point in points]
+        every += [(point.size, point.loss) for point in points]
         traces += _fit(its, banded) + [_rungs(its, points)]
-        alpha = plot.exponent(regime["alpha"])
-        line, kind = its.law is not None, regime["teacher"]["kind"]
+        alpha = plot.exponent(regime.alpha)
+        line, kind = its.law is not None, regime.teacher.kind
         legend.append(plot.entry(its.key, f"{label}, {alpha}", its.look, kind, line=line))
-        first, last = (f"{regime['losses'][n]:.2g} at {axis} {regime['sizes'][n]}" for n in (0, -1))
+        first, last = (f"{regime.losses[n]:.2g} at {axis} {regime.sizes[n]}" for n in (0, -1))
         sentences.append(f"{label}: loss {first}, {last}, {alpha}")
     sizes, values = zip(*every, strict=True)
     x, y = plot.size_axis(axis, sizes), plot.loss_axis("test loss", values)
     guides, names = _guides(x["range"], y["range"], min(sizes), plot.REFERENCES[axis])
-    if any(its.regime["not_converged"] for its in shown):
+    if any(its.regime.not_converged for its in shown):
         note += "Hollow marks have not converged. "
     if not banded:
         note += f"With more than {BANDS} regimes the bands are left out. "
@@ -53,37 +53,37 @@ def losses(shown: Sequence[Shown], axis: str, note: str = "") -> Plot | None:
 def _fit(its: Shown, banded: bool) -> list[dict[str, Any]]:
     if its.law is None:
         return []
-    sizes = np.geomspace(min(its.regime["sizes"]), max(its.regime["sizes"]), 40)
+    sizes = np.geomspace(min(its.regime.sizes), max(its.regime.sizes), 40)
     loss, low, high = its.law.predict(sizes)
     line = {"color": its.look.colour, "dash": its.look.dash, "width": 2}
     skip = {"mode": "lines", "line": line, "hoverinfo": "skip"}
-    traces = [plot.trace(its.key, its.regime["label"], sizes, loss, **skip)]
+    traces = [plot.trace(its.key, its.regime.label, sizes, loss, **skip)]
     if banded and low is not None:
         traces.insert(0, plot.band(its.key, sizes, low, high, faint(its.look.colour)))
     return traces
 
 
-def _rungs(its: Shown, points: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _rungs(its: Shown, points: Sequence[Point]) -> dict[str, Any]:
     return plot.trace(
         its.key,
-        its.regime["label"],
-        [size_of(point) for point in points],
-        [point["loss"] for point in points],
+        its.regime.label,
+        [point.size for point in points],
+        [point.loss for point in points],
         mode="markers",
-        marker=plot.marks(its.look, [point["converged"] is False for point in points]),
-        error_y=plot.bars([point["loss_stderr"] for point in points], its.look.colour),
+        marker=plot.marks(its.look, [point.converged is False for point in points]),
+        error_y=plot.bars([point.loss_stderr for point in points], its.look.colour),
         customdata=[plot.plain(_about(point)) for point in points],
-        hovertemplate=its.regime["axis"] + " %{x}, loss %{y:.3g}<br>%{customdata}",
+        hovertemplate=its.regime.axis + " %{x}, loss %{y:.3g}<br>%{customdata}",
     )
 
 
-def _about(point: dict[str, Any]) -> str:
-    parts = [f"teacher seed {point['teacher_seed']}, seed {point['seed']}"]
-    if point["steps"]:
-        parts.append(f"{point['steps']} steps")
-    if point["converged"] is not None:
-        parts.append("converged" if point["converged"] else "not converged")
-    return ", ".join([*parts, point["run"]])
+def _about(point: Point) -> str:
+    parts = [f"teacher seed {point.teacher_seed}, seed {point.seed}"]
+    if point.steps:
+        parts.append(f"{point.steps} steps")
+    if point.converged is not None:
+        parts.append("converged" if point.converged else "not converged")
+    return ", ".join([*parts, point.run])
 
 
 def _guides(

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from toydepth.report.page.looks import Look
+from toydepth.results.records import Estimate
+from toydepth.results.report_record import RegimeRecord
 
 GRID, GUIDE, PAPER = "var:grid", "var:guide", "var:paper"
 # The exponents that theory has, by what a size counts.
@@ -155,10 +157,10 @@ def log_axis(title: str, low: float, high: float) -> dict[str, Any]:
     return {"title": title, "type": "log", "range": [low, high]} | ticks
 
 
-def references(regimes: Iterable[dict[str, Any]]) -> list[tuple[float, str]]:
+def references(regimes: Iterable[RegimeRecord]) -> list[tuple[float, str]]:
     """What theory has for the regimes of a figure: of a level with several names, the first."""
     named: dict[float, str] = {}
-    for axis in dict.fromkeys(regime["axis"] for regime in regimes):
+    for axis in dict.fromkeys(regime.axis for regime in regimes):
         named |= {level: name for level, name in REFERENCES[axis] if level not in named}
     return list(named.items())
 
@@ -214,10 +216,10 @@ def listed(sentences: Sequence[str], most: int = 6) -> str:
     return "; ".join(sentences[:most]) + (f"; and {more} more" if more > 0 else "") + "."
 
 
-def exponent(alpha: dict[str, Any] | None) -> str:
+def exponent(alpha: Estimate | None) -> str:
     """An exponent with its interval, in words."""
     if alpha is None:
         return "no α"
-    if alpha["low"] is None:
-        return f"α = {alpha['value']:.2f} (no interval)"
-    return f"α = {alpha['value']:.2f} ({alpha['low']:.2f} to {alpha['high']:.2f})"
+    if alpha.low is None:
+        return f"α = {alpha.value:.2f} (no interval)"
+    return f"α = {alpha.value:.2f} ({alpha.low:.2f} to {alpha.high:.2f})"

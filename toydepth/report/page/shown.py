@@ -1,10 +1,11 @@
 """Which regimes the figures draw, and how each looks in all of them."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from toydepth.report.page.looks import Look, looks
 from toydepth.report.page.plot import spread
+from toydepth.results.report_record import RegimeRecord
 from toydepth.scaling import PowerLaw
 
 REGIMES = 40  # in one figure
@@ -16,19 +17,17 @@ class Shown(NamedTuple):
 
     place: int
     key: str
-    regime: dict[str, Any]
+    regime: RegimeRecord
     law: PowerLaw | None
     look: Look
 
 
 def choose(
-    regimes: Sequence[dict[str, Any]], laws: Sequence[PowerLaw | None]
+    regimes: Sequence[RegimeRecord], laws: Sequence[PowerLaw | None]
 ) -> tuple[list[Shown], str]:
     """(the regimes to draw, of the ladders with a loss; a note if there are more)."""
     with_loss = [
-        place
-        for place, regime in enumerate(regimes)
-        if regime["sizes"] and "along_training" not in regime
+        place for place, regime in enumerate(regimes) if regime.sizes and not regime.along_training
     ]
     places = [with_loss[index] for index in spread(len(with_loss), REGIMES)]
     every_look = looks([regimes[place] for place in places])
