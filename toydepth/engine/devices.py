@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 import jax
 import numpy as np
-import platformdirs
 from jax.experimental import multihost_utils
 from jaxtyping import PyTree
 
 from toydepth.config import row_shards
-from toydepth.engine.compiled import write_entries_whole
+from toydepth.engine.compilations import keep_compilations
 from toydepth.engine.together import connect
 from toydepth.processes import Place
 
@@ -33,12 +32,7 @@ def prepare_devices(devices: int | None, place: Place = ALONE) -> None:
     jax.config.update("jax_default_matmul_precision", "highest")
     own = max(1, devices // place.count) if devices else cores()
     jax.config.update("jax_num_cpu_devices", own)
-    if jax.config.jax_compilation_cache_dir is None:  # JAX_COMPILATION_CACHE_DIR is the user's
-        cache = platformdirs.user_cache_path("toydepth") / "compiled"
-        jax.config.update("jax_compilation_cache_dir", str(cache))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
-    write_entries_whole()
+    keep_compilations()
     connect(place)
     _compilations.append(0.0)
     jax.monitoring.register_event_duration_secs_listener(_note_compilation)
