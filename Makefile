@@ -24,97 +24,12 @@ lint: $(VENV)/dev.stamp
 
 # Both teachers at the same time, one core each, then the report on the two.
 quickstart: $(VENV)/base.stamp
-	@PYTHON='$(PYTHON)' sh -c "$$QUICKSTART"
-
-define QUICKSTART
-set -eu
-folder=outputs/$$(date +%Y-%m-%d/%H-%M-%S)-quickstart
-mkdir -p "$$folder"
-
-train() {
-    teacher=$$1
-    # NPROC keeps XLA's thread pool to the one core, so that the two runs do not fight.
-    NPROC=1 exec "$$PYTHON" -m toydepth.train experiment=quickstart teacher="$$teacher" \
-        parallel.devices=1 tracker=none hydra.run.dir="$$folder/$$teacher"
-}
-
-echo "Independent layers train in the background: $$folder/independent.log"
-train independent >"$$folder/independent.log" 2>&1 &
-background=$$!
-# However this script ends, by Ctrl-C too, the run in the background ends with it.
-trap 'kill $$background 2>/dev/null || true; wait $$background || true' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-echo "Shared layers train here:"
-(train shared)
-
-echo "Waiting for the independent layers"
-if ! wait $$background; then
-    echo "Training independent layers failed; the end of $$folder/independent.log:" >&2
-    tail -n 20 "$$folder/independent.log" >&2
-    exit 1
-fi
-trap - EXIT
-
-"$$PYTHON" -m toydepth.report "$$folder"
-endef
-export QUICKSTART
+	@$(PYTHON) -m toydepth.quickstart
 
 # Depth, width and training time, small: one core each for two chains of runs, then one page, and
 # the law of depth and time on the losses of the last run.
 universality: $(VENV)/base.stamp
-	@PYTHON='$(PYTHON)' sh -c "$$UNIVERSALITY"
-
-define UNIVERSALITY
-set -eu
-folder=outputs/$$(date +%Y-%m-%d/%H-%M-%S)-universality
-mkdir -p "$$folder"
-
-train() {
-    name=$$1; shift
-    NPROC=1 "$$PYTHON" -m toydepth.train "$$@" parallel.devices=1 tracker=none \
-        hydra.run.dir="$$folder/$$name" &
-    child=$$!
-    wait $$child
-    child=
-}
-
-# However this script or its background ends, by Ctrl-C too, what it started ends with it.
-child= background=
-stop() {
-    kill $$child $$background 2>/dev/null || true
-    wait || true
-}
-trap stop EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-echo "Independent layers and width train in the background: $$folder/background.log"
-(
-    trap stop EXIT
-    trap 'exit 143' TERM
-    train independent experiment=quickstart teacher=independent
-    train width experiment=width_scaling
-) >"$$folder/background.log" 2>&1 &
-background=$$!
-
-echo "Shared layers, training time, and depth with time train here:"
-train time experiment=time_scaling target.temperature=0.003 optimizer.learning_rate=0.1 replicas=3
-train depth_and_time experiment=depth_and_time
-train shared experiment=quickstart teacher=shared
-
-echo "Waiting for the background"
-if ! wait $$background; then
-    echo "A run in the background failed; the end of $$folder/background.log:" >&2
-    tail -n 20 "$$folder/background.log" >&2
-    exit 1
-fi
-trap - EXIT
-
-"$$PYTHON" -m toydepth.universality "$$folder"
-endef
-export UNIVERSALITY
+	@$(PYTHON) -m toydepth.universality
 
 $(VENV)/base.stamp: pyproject.toml constraints.txt | $(VENV)/bin/pip
 	@echo "Installing toydepth into $(VENV)"

@@ -11,10 +11,13 @@ import pytest
 os.environ["WANDB_MODE"] = "offline"
 # The matrices of a fit are small, and threads over them only get in the way of the other tests.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Compiled programs are kept between tests, and between runs of the tests.
+# Compiled programs are kept between tests, and between runs of the tests; all of them, as they are
+# many and small.
 os.environ.setdefault(
     "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "compiled")
 )
+os.environ.setdefault("JAX_COMPILATION_CACHE_MAX_SIZE", "-1")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 import jax  # noqa: E402
 import numpy as np  # noqa: E402

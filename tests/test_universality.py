@@ -43,8 +43,9 @@ def test_each_exponent_has_its_row_and_the_ladder_of_both_its_table(three, capsy
 
 
 def test_what_it_cannot_read_is_said_in_a_line(tmp_path, capsys):
-    assert main([]) == 2 and main([str(tmp_path / "none")]) == 2
-    assert capsys.readouterr().err.count("\n") == 2
+    for words in ([str(tmp_path / "none")], ["a", "b"], ["train.steps=-1"], ["teacher=shared"]):
+        assert main(words) == 2
+    assert capsys.readouterr().err.count("\n") == 4
 
 
 def test_of_two_ladders_of_depth_and_time_there_is_no_table(three):

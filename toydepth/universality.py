@@ -1,13 +1,18 @@
 """Three exponents on one page: depth, width and training time.
 
+    python -m toydepth.universality
+    python -m toydepth.universality train.steps=300
     python -m toydepth.universality FOLDER
 
-FOLDER holds finished runs of toydepth.train, as `make universality` leaves them. Writes into it
-universality.json, figures/universality.png and, if a ladder of depths was trained by KL side by
-side, depth_and_time.csv, its losses along training. To these `toydepth.law` then fits the sum of a
+Without a FOLDER it trains what it reads: ladders of depths, widths and temperatures, small, on two
+cores, in outputs/<date>/<time>-universality. Settings of toydepth.train (name=value) go to each.
+FOLDER holds finished runs of toydepth.train, as these are. Writes into it universality.json,
+figures/universality.png and, if a ladder of depths was trained by KL side by side,
+depth_and_time.csv, its losses along training. To these `toydepth.law` then fits the sum of a
 term in depth and one in time, with the exponents that were measured: law/law.json.
 
-Exit status: 0 all well, 1 no exponent or no law, 2 an argument or a file is not what it should be.
+Exit status: 0 all well, 1 no exponent or no law, 2 an argument or a file is not what it should be,
+130 SIGINT, 143 SIGTERM, or that of toydepth.train where it failed.
 """
 
 import csv
@@ -18,7 +23,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from toydepth.commands import command_line
 from toydepth.commands.printed import Printed
+from toydepth.commands.side_by_side import commands, new_folder, run_both
 from toydepth.files import read_history, write_json, write_whole
 from toydepth.report.time_table import training
 from toydepth.results.alpha_over_training import cell_of_rung
@@ -26,6 +33,8 @@ from toydepth.results.records import SCHEMA, Estimate, ResultError, find_runs, r
 from toydepth.results.regimes import Regime, Run, columns, describe, label_regimes, pool_runs
 from toydepth.results.report_record import RegimeRecord
 from toydepth.results.time_exponents import Trained, along_training, binned, trained_in
+from toydepth.settings import SettingError
+from toydepth.train.training_command import VERB
 
 EXPECTED = {"shared": 3.0, "independent": 1.0, "features": 1.0, "head": 1 / 3}
 MEANS = {
@@ -33,6 +42,17 @@ MEANS = {
     "independent": "averaging",
     "features": "superposition",
     "head": "a softmax on peaked targets",
+}
+# What is trained: each run's folder and its overrides, on one core and on the other.
+SOFTMAX = ["target.temperature=0.003", "optimizer.learning_rate=0.1", "replicas=3"]
+HERE = {
+    "time": ["experiment=time_scaling", *SOFTMAX],
+    "depth_and_time": ["experiment=depth_and_time"],
+    "shared": ["experiment=quickstart", "teacher=shared"],
+}
+BEHIND = {
+    "independent": ["experiment=quickstart", "teacher=independent"],
+    "width": ["experiment=width_scaling"],
 }
 FIRST = 1000  # steps before which the head's weights are small and the loss falls faster
 
@@ -200,15 +220,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(__doc__.strip())
         return 0
     try:
-        if len(arguments) != 1:
-            raise ResultError(f"{' '.join(arguments) or 'nothing'} was given; it takes one FOLDER")
-        answer = universality(Path(arguments[0]))
+        if len(arguments) == 1 and ("=" not in arguments[0] or Path(arguments[0]).exists()):
+            return read(Path(arguments[0]))
+        folder = new_folder("universality")
+        return train(folder, arguments) or read(folder)
+    except SettingError as error:
+        command_line.say("universality", error)
+        return 2
+    except KeyboardInterrupt:
+        command_line.say("universality", "interrupted")
+        return 130
+
+
+def train(folder: Path, overrides: Sequence[str]) -> int:
+    """Trains what is read here, each run with these overrides, and returns the exit status.
+
+    Raises:
+      SettingError: if an override is not allowed. Nothing was written.
+    """
+    here, behind = (commands(VERB, folder, runs, overrides) for runs in (HERE, BEHIND))
+    log = folder / "background.log"
+    print(f"Independent layers and width train in the background: {log}")
+    print("Shared layers, training time, and depth with time train here:", flush=True)
+    return run_both(here, behind, log)
+
+
+def read(folder: Path) -> int:
+    """Reads the runs in the folder, writes and shows what they say, and returns the exit status."""
+    try:
+        answer = universality(folder)
     except (ResultError, OSError, ValueError, KeyError, TypeError) as error:
         known = isinstance(error, (ResultError, OSError))
-        words = str(error) if known else f"a file is not as toydepth writes it: {error!r}"
-        print("toydepth.universality: " + " ".join(words.splitlines()), file=sys.stderr)
+        command_line.say(
+            "universality", error if known else f"a file is not as toydepth writes it: {error!r}"
+        )
         return 2
-    folder = Path(arguments[0])
     show(answer, folder)
     if not answer["exponents"]:
         return 1

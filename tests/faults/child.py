@@ -21,8 +21,8 @@ os.dup2(handle, 2)
 sys.stdout = open(1, "w", closefd=False, buffering=1)
 sys.stderr = open(2, "w", closefd=False, buffering=1)
 
-import toydepth.report  # noqa: E402
 from toydepth.files import History  # noqa: E402
+from toydepth.report import report_command  # noqa: E402
 from toydepth.train import training_command  # noqa: E402
 
 fault = dict(FAULT)  # noqa: F821
@@ -71,6 +71,6 @@ def report(folders, *rest):
 
 History.append = watched("append", History.append)
 os.rename, os.replace = watched("rename", os.rename), watched("rename", os.replace)
-build_report, toydepth.report.build_report = toydepth.report.build_report, report
+build_report, report_command.build_report = report_command.build_report, report
 sys.argv = ["toydepth.train", *ARGUMENTS]  # noqa: F821
 training_command.main()

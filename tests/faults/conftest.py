@@ -33,7 +33,8 @@ LADDERS = {
         "train.tolerance=1e-6",
     ],
 }
-ROOMS = ["train", "engine", "toy", "summary", "rung_weights", "tracking", "report", "figures"]
+ROOMS = ["train.job", "engine", "toy.problems", "results.outcome", "results.weights"]
+ROOMS += ["tracking.start", "report.report_command", "figures"]
 
 
 @pytest.fixture

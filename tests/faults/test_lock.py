@@ -14,7 +14,7 @@ from toydepth.settings import SettingError
 HOLDER = """
 import sys, time, multiprocessing
 from pathlib import Path
-from toydepth.folder import hold
+from toydepth.commands.folder import hold
 if __name__ == "__main__":
     hold(Path(sys.argv[1]))
     children = [multiprocessing.get_context(kind).Process(target=time.sleep, args=(600,))
@@ -96,3 +96,24 @@ def test_a_job_whose_folder_another_process_works_in_is_left_alone(holder, start
     assert "job 1: " in sweep.said()
     assert not (tmp_path / "result.json").exists()
     assert Path(tmp_path / "sweep" / "1" / "result.json").exists()
+
+
+WINDOWS = """
+import sys, types
+from pathlib import Path
+import toydepth.commands.command_line
+locked = []
+sys.modules["fcntl"] = None
+locking = lambda *where: locked.append(where)
+sys.modules["msvcrt"] = types.SimpleNamespace(LK_NBLCK=2, locking=locking)
+sys.platform = "win32"
+from toydepth.commands.folder import hold
+hold(Path(sys.argv[1]))
+assert [where[1:] for where in locked] == [(2, 1)]
+"""
+
+
+def test_where_there_is_no_fcntl_windows_own_locks_hold(tmp_path):
+    """With a stand-in for them."""
+    subprocess.run([sys.executable, "-c", WINDOWS, str(tmp_path)], check=True)
+    assert (tmp_path / ".lock").read_text().startswith("process ")

@@ -1,13 +1,19 @@
 """The folder of a command, which is made before Hydra starts, and held while a process works."""
 
-import fcntl
 import os
+import platform
+import sys
 import tempfile
 from pathlib import Path
 from typing import IO
 
 from toydepth.commands.command_line import Command
 from toydepth.settings import SettingError
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 # What a run that can be resumed leaves, or has left when it ends.
 MARKS = (".hydra", "multirun.yaml", "settings.json", "result.json")
@@ -60,6 +66,15 @@ def holds_run(folder: Path, answers: tuple[str, ...] = MARKS) -> bool:
 _held: dict[tuple[int, Path], IO[str]] = {}
 
 
+def _lock(file: IO[str]) -> None:
+    """Locks the file, or raises BlockingIOError or PermissionError where another process has it."""
+    if sys.platform == "win32":
+        file.seek(1 << 20)  # what is locked cannot be read there, and the text is to be read
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    else:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 def hold(folder: Path) -> None:
     """Keeps other processes out of a folder until `let_go`, or until this process ends.
 
@@ -73,9 +88,9 @@ def hold(folder: Path) -> None:
     key = (os.getpid(), folder.resolve())
     if key in _held:  # a second file of the same process would give its lock up when it closes
         return
-    file = open(folder / LOCK, "a+")
+    file = open(folder / LOCK, "a+", encoding="utf-8")
     try:
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock(file)
     except (BlockingIOError, PermissionError):
         file.seek(0)
         holder = file.read(100).strip() or "another process"
@@ -84,7 +99,7 @@ def hold(folder: Path) -> None:
     except OSError:  # a file system without locks
         pass
     file.truncate(0)
-    file.write(f"process {os.getpid()} of {os.uname().nodename}")
+    file.write(f"process {os.getpid()} of {platform.node()}")
     file.flush()
     _held[key] = file
 

@@ -1,6 +1,7 @@
 """Who runs the jobs of a sweep: plugins of Hydra's, configured in conf/launcher."""
 
 from importlib.util import find_spec
+from multiprocessing import active_children
 
 from toydepth.settings import SettingError
 
@@ -24,10 +25,5 @@ def require(launcher: str) -> None:
 
 
 def workers() -> list[int]:
-    """The processes in which Joblib runs the jobs of this one."""
-    try:
-        from joblib.externals.loky import reusable_executor
-    except ImportError:
-        return []
-    executor = reusable_executor._executor
-    return list(executor._processes or ()) if executor else []
+    """The processes that work for this one, as Joblib's do; they are multiprocessing's children."""
+    return [child.pid for child in active_children() if child.pid is not None]

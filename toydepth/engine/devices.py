@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import jax
 import numpy as np
-import platformdirs
 from jax.experimental import multihost_utils
 from jax.experimental.compilation_cache import compilation_cache
 from jaxtyping import PyTree
 
 from toydepth.config import row_shards
-from toydepth.engine.compiled import write_entries_whole
+from toydepth.engine.compilations import KEPT, keep_compilations
 from toydepth.engine.together import connect
 from toydepth.processes import Place
 
@@ -21,15 +20,13 @@ AXIS = "devices"  # the name of the mapped axis in every program
 ALONE = Place()
 
 
-# What the numbers of a run depend on besides its settings, and where compiled programs are kept.
+# What the numbers of a run depend on besides its settings.
 # Matrix products are done in full float32 everywhere, so that a GPU gives the numbers of a CPU.
 OURS = {
     "jax_default_matmul_precision": "highest",
     "jax_enable_x64": False,
     "jax_default_prng_impl": "threefry2x32",
     "jax_threefry_partitionable": True,
-    "jax_persistent_cache_min_compile_time_secs": 0.0,
-    "jax_persistent_cache_min_entry_size_bytes": 0,
 }
 
 
@@ -61,7 +58,7 @@ def borrowed_devices(devices: int | None) -> Iterator[None]:
     _set_up.append(True)
     with suppress(RuntimeError):  # JAX has been used already
         _divide_cpu(devices or cores())
-    before = {name: getattr(jax.config, name) for name in [*OURS, "jax_compilation_cache_dir"]}
+    before = {name: getattr(jax.config, name) for name in (*OURS, *KEPT)}
     _configure()
     compilation_cache.reset_cache()  # or JAX would not look at where it is now
     try:
@@ -86,10 +83,7 @@ def _divide_cpu(count: int) -> None:
 def _configure() -> None:
     for name, value in OURS.items():
         jax.config.update(name, value)
-    if jax.config.jax_compilation_cache_dir is None:  # JAX_COMPILATION_CACHE_DIR is the user's
-        cache = platformdirs.user_cache_path("toydepth") / "compiled"
-        jax.config.update("jax_compilation_cache_dir", str(cache))
-    write_entries_whole()
+    keep_compilations()
     if not _compilations:
         _compilations.append(0.0)
         jax.monitoring.register_event_duration_secs_listener(_note_compilation)

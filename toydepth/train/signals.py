@@ -8,6 +8,7 @@ process where the main thread does not come to it in time.
 import os
 import select
 import signal
+import socket
 import sys
 import threading
 import time
@@ -53,10 +54,10 @@ def listening(
     if _listening == [os.getpid()] or threading.current_thread() is not threading.main_thread():
         yield
         return
-    ear, mouth = os.pipe()
-    os.set_blocking(mouth, False)
+    ear, mouth = socket.socketpair()  # as Windows' `select` knows no pipes
+    mouth.setblocking(False)
     before = {number: signal.signal(number, lambda *_: None) for number in SIGNALS}
-    known = signal.set_wakeup_fd(mouth, warn_on_full_buffer=False)
+    known = signal.set_wakeup_fd(mouth.fileno(), warn_on_full_buffer=False)
     thread = threading.Thread(target=_attend, args=(ear, say, then, others), daemon=True)
     thread.start()
     _listening[:] = [os.getpid()]
@@ -67,13 +68,13 @@ def listening(
         signal.set_wakeup_fd(known)
         for number, handler in before.items():
             signal.signal(number, handler)
-        os.close(mouth)  # the thread reads the end of the pipe
+        mouth.close()  # the thread reads the end
         thread.join()
-        os.close(ear)
+        ear.close()
 
 
 def _attend(
-    ear: int, say: Callable[[str], None], then: str, others: Callable[[], list[int]]
+    ear: socket.socket, say: Callable[[str], None], then: str, others: Callable[[], list[int]]
 ) -> None:
     deadline = None
     while True:
@@ -81,7 +82,7 @@ def _attend(
         if not select.select([ear], [], [], left)[0]:
             say("the chunk in hand takes too long: left with the last checkpoint")
             _leave(status())
-        numbers = os.read(ear, 64)
+        numbers = ear.recv(64)
         if not numbers:
             return
         for number in numbers:
