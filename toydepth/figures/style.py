@@ -1,6 +1,8 @@
 """What the figures share: colours, marks, axes."""
 
 import io
+import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
@@ -10,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import (
     FixedFormatter,
     FixedLocator,
@@ -22,14 +25,22 @@ from matplotlib.ticker import (
 )
 
 from toydepth.figures.curve import Curve, Numbers
+from toydepth.figures.ticks import Spaced
 from toydepth.scaling import Estimate
 
 # Okabe and Ito's palette without its yellow, too pale on white. Marks and lines
 # change along with the colour, so that a figure reads in black and white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "h")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 LINES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 3)))
 GUIDE = "#767676"
+
+# A page of one column prints 5.5 inches wide (NeurIPS, ICLR): a figure of this width, whose text
+# has 8 points or more, has 6 there.
+WIDE = 7.2
+SMALL = 8
+
+LINE = {"beside": 30, "below": 24}  # characters of a legend's line that takes room from the axes
 
 # Axes of hidden states h after each layer: the angle of a step, of one update to the next.
 LAYER = "layer $l$"
@@ -127,6 +138,7 @@ def guides(axes: Axes, references: Sequence[float], start: float) -> None:
             rotation=np.degrees(np.arctan(-slope * height / at)),
             rotation_mode="anchor",
             transform_rotates_text=True,
+            path_effects=[withStroke(linewidth=2, foreground="white")],
         )
 
 
@@ -136,14 +148,8 @@ def log_size_axis(axes: Axes, sizes: Iterable[float], xlabel: str) -> None:
     axes.set_xscale("log")
     margin = max((sizes[-1] / sizes[0]) ** 0.06, 1.05)
     axes.set_xlim(sizes[0] / margin, sizes[-1] * margin)
-    room = 0.055 * np.log(sizes[-1] / sizes[0])
-    labels, last = [], -np.inf
-    for size in sizes:
-        shown = np.log(size) - last >= room
-        labels.append(f"{size:g}" if shown else "")
-        last = np.log(size) if shown else last
     axes.xaxis.set_major_locator(FixedLocator(sizes))
-    axes.xaxis.set_major_formatter(FixedFormatter(labels))
+    axes.xaxis.set_major_formatter(Spaced(FixedFormatter([f"{size:g}" for size in sizes])))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel(xlabel)
 
@@ -160,17 +166,59 @@ def log_ticks(axis: Axis) -> None:
     else:
         axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
     axis.set_minor_locator(LogLocator(subs="all") if decades > 0.7 else NullLocator())
-    axis.set_major_formatter(
+    labels = (
         StrMethodFormatter("{x:g}") if plain else LogFormatterSciNotation(minor_thresholds=(9, 9))
     )
+    axis.set_major_formatter(Spaced(labels))
     axis.set_minor_formatter(NullFormatter())
+
+
+def within(
+    points: Numbers, ends: Numbers, *, log: bool = False, room: float = 0.08, least: float = 0.0
+) -> tuple[float, float, bool]:
+    """Limits of an axis for points and the ends of their bars and bands, and whether it holds all.
+
+    An end that lies farther from the points than they span, and than most ends twice, is left
+    out: it must not flatten them. `room` is left around the points, in their span, which counts as
+    `least` if it is less; on a logarithmic axis that is in decades.
+    """
+    with np.errstate(divide="ignore"):
+        points, ends = (
+            np.log10(np.maximum(np.asarray(x, float), 0)) if log else np.asarray(x, float)
+            for x in (points, ends)
+        )
+    points, ends = points[np.isfinite(points)], ends[~np.isnan(ends)]
+    low, high = points.min(), points.max()
+    span = high - low
+    beyond = np.maximum(np.maximum(low - ends, ends - high), 0)
+    far = max(span, 2 * np.median(beyond)) if span and len(ends) else np.inf
+    held = ends[(beyond <= far) & np.isfinite(ends)]
+    bottom, top = min([low, *held]), max([high, *held])
+    if len(held) < len(ends):  # room to see that they leave
+        bottom = min(bottom, low - 0.3 * span) if (ends < low - far).any() else bottom
+        top = max(top, high + 0.3 * span) if (ends > high + far).any() else top
+    margin = room * max(span, least)
+    edge = 0.04 * (top - bottom)
+    bottom, top = min(bottom - edge, low - margin), max(top + edge, high + margin)
+    if bottom == top:
+        bottom, top = bottom - 0.1, top + 0.1
+    limits = (10**bottom, 10**top) if log else (bottom, top)
+    return *map(float, limits), len(held) == len(ends)
+
+
+BEYOND = ", long ones cut"  # of the note on bars and bands, where `within` leaves out an end
+
+
+def small(axes: Axes) -> None:
+    """The text of one of several panels, smaller than that of axes alone."""
+    axes.tick_params(labelsize=SMALL)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.label.set_size(9)
 
 
 def new_axes(curves: Sequence) -> tuple[Figure, Axes]:
     """Axes for a talk; wider when the legend of many curves goes beside them."""
-    figure = Figure(
-        figsize=(6.4, 4.4) if len(curves) <= 4 else (9.6, 4.4), dpi=200, layout="constrained"
-    )
+    figure = Figure(figsize=(6.4 if len(curves) <= 4 else WIDE, 4.4), dpi=200, layout="constrained")
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
     return figure, axes
@@ -179,16 +227,29 @@ def new_axes(curves: Sequence) -> tuple[Figure, Axes]:
 def legend(
     axes: Axes, handles: Sequence, labels: Sequence[str], *, beside: bool, where: str = "best"
 ) -> None:
-    """The legend, `where` in the axes, or beside them when it is long."""
-    place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1)} if beside else {"loc": where}
+    """The legend, `where` in the axes or "below" them, or beside them when it is long."""
+    places = {
+        "beside": {"loc": "upper left", "bbox_to_anchor": (1.01, 1)},
+        "below": {"loc": "upper center", "bbox_to_anchor": (0.45, -0.2)},
+    }
+    where = "beside" if beside else where
+    outside = where in places
     axes.legend(
         handles,
-        [words(label) for label in labels],
+        [words(folded(label, LINE[where]) if outside else label) for label in labels],
         frameon=False,
-        fontsize=8 if beside else 9,
-        handlelength=3.2,
-        **place,
+        fontsize=SMALL if outside else 9,
+        handlelength=2.6 if where == "below" else 3.2,
+        **places.get(where, {"loc": where}),
     )
+
+
+def folded(label: str, most: int) -> str:
+    """A label in lines of `most` characters, not broken within an equation (α = 1.00 ± 0.02)."""
+    tied = re.sub(r" (?=[=±≥≤])|(?<=[=±≥≤]) ", "\N{NO-BREAK SPACE}", label)
+    # textwrap breaks at ASCII blanks only.
+    lines = textwrap.wrap(tied, most, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def finish(
@@ -198,4 +259,4 @@ def finish(
     legend(axes, handles, labels, beside=len(curves) > 4)
     if any(curve.hollow().any() for curve in curves):
         note += "; hollow: not converged"
-    axes.set_title(note, fontsize=8, color=GUIDE, loc="right")
+    axes.set_title(note, fontsize=SMALL, color=GUIDE, loc="right")
