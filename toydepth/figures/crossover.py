@@ -12,7 +12,7 @@ from matplotlib.colors import Colormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator
 
-from toydepth.figures.style import GUIDE, LINES, MARKERS, SMALL, WIDE, log_size_axis, small
+from toydepth.figures.style import GUIDE, LINES, MARKERS, SMALL, WIDE, below, log_size_axis, small
 from toydepth.figures.ticks import Spaced
 from toydepth.scaling import Estimate, LocalAlpha
 
@@ -46,7 +46,7 @@ def exponent_over_correlation(
     crossings = sorted(crossings, key=lambda crossing: crossing.value)
     if not any(crossing.local for crossing in crossings):
         raise ValueError("no exponent between two sizes: there is nothing to draw")
-    figure = Figure(figsize=(WIDE, 4.0), dpi=200, layout="constrained")
+    figure = Figure(figsize=(WIDE, 3.8), dpi=200, layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
@@ -121,8 +121,7 @@ def _against_value(
         fontsize=SMALL,
         handlelength=3.2,
         ncols=2,
-        loc="upper center",
-        bbox_to_anchor=(0.45, -0.24 if "\n" in axes.get_xlabel() else -0.19),
+        **below(axes, 1 + axes.get_xlabel().count("\n")),
     )
 
 

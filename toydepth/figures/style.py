@@ -5,12 +5,13 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import (
@@ -23,6 +24,7 @@ from matplotlib.ticker import (
     NullLocator,
     StrMethodFormatter,
 )
+from matplotlib.transforms import ScaledTranslation
 
 from toydepth.figures.curve import Curve, Numbers
 from toydepth.figures.ticks import Spaced
@@ -40,7 +42,7 @@ GUIDE = "#767676"
 WIDE = 7.2
 SMALL = 8
 
-LINE = {"beside": 30, "below": 24}  # characters of a legend's line that takes room from the axes
+LINE = {"beside": 30, "below": 24}  # characters of a line of a legend, elsewhere 40
 
 # Axes of hidden states h after each layer: the angle of a step, of one update to the next.
 LAYER = "layer $l$"
@@ -120,26 +122,59 @@ def guides(axes: Axes, references: Sequence[float], start: float) -> None:
     """A fan of thin lines s^-reference from the top of log-log axes, each named near its end."""
     right = axes.get_xlim()[1]
     bottom, top = axes.get_ylim()
+    taken = _on_axes(axes)
     for slope in references:
         # Where the line leaves the axes: on the right, or through the bottom.
         end = min(right, start * (top / bottom) ** (1 / slope)) if slope > 0 else right
         ends = np.array([start, end])
         axes.plot(ends, top * (ends / start) ** -slope, color=GUIDE, linewidth=0.8, zorder=1)
-        at = start * (end / start) ** 0.9
-        height = top * (at / start) ** -slope
+        at = [start * (end / start) ** share for share in (0.9, 0.75, 0.6, 0.45)]
+        at, y = _freest([(x, top * (x / start) ** -slope) for x in at], taken, axes)
         axes.text(
             at,
-            height,
+            y,
             f"slope −{Fraction(slope).limit_denominator(20)}",
             color=GUIDE,
             fontsize=8,
             ha="right",
             va="bottom",
-            rotation=np.degrees(np.arctan(-slope * height / at)),
+            rotation=np.degrees(np.arctan(-slope * y / at)),
             rotation_mode="anchor",
             transform_rotates_text=True,
             path_effects=[withStroke(linewidth=2, foreground="white")],
         )
+
+
+def _on_axes(axes: Axes) -> np.ndarray:
+    """Points along the lines that are drawn on log-log axes, in points of the page."""
+    found = [np.empty((0, 2))]
+    for line in axes.lines:
+        data = np.asarray(line.get_xydata(), float).reshape(-1, 2)
+        data = data[(data > 0).all(axis=1)]
+        if len(data) > 1:  # also between two points that are far apart
+            steps = np.linspace(0, len(data) - 1, max(80, len(data)))
+            logs = np.log(data).T
+            data = np.exp([np.interp(steps, np.arange(len(data)), log) for log in logs]).T
+        found.append(_on_page(axes, data))
+    return np.concatenate(found)
+
+
+def _on_page(axes: Axes, data: np.ndarray | Sequence[tuple[float, float]]) -> np.ndarray:
+    return axes.transData.transform(data) * 72 / axes.get_figure(root=True).dpi
+
+
+def _freest(
+    places: Sequence[tuple[float, float]], taken: np.ndarray, axes: Axes
+) -> tuple[float, float]:
+    """The first place on a falling line above and before which a few words hide least."""
+    spots = _on_page(axes, places)
+    along = spots[0] - spots[-1]
+    along = along / (np.hypot(*along) or 1)
+    hidden = []
+    for spot in spots:
+        before, above = np.array([-along, [-along[1], along[0]]]) @ (taken - spot).T
+        hidden.append(((-4 < before) & (before < 46) & (-3 < above) & (above < 13)).sum())
+    return places[int(np.argmin(hidden))]
 
 
 def log_size_axis(axes: Axes, sizes: Iterable[float], xlabel: str) -> None:
@@ -228,20 +263,52 @@ def legend(
     axes: Axes, handles: Sequence, labels: Sequence[str], *, beside: bool, where: str = "best"
 ) -> None:
     """The legend, `where` in the axes or "below" them, or beside them when it is long."""
+    labels = without_common(labels)
     places = {
         "beside": {"loc": "upper left", "bbox_to_anchor": (1.01, 1)},
-        "below": {"loc": "upper center", "bbox_to_anchor": (0.45, -0.2)},
+        "below": below(axes),
     }
     where = "beside" if beside else where
     outside = where in places
-    axes.legend(
+    drawn = axes.legend(
         handles,
-        [words(folded(label, LINE[where]) if outside else label) for label in labels],
+        [words(folded(label, LINE.get(where, 40))) for label in labels],
         frameon=False,
         fontsize=SMALL if outside else 9,
         handlelength=2.6 if where == "below" else 3.2,
         **places.get(where, {"loc": where}),
     )
+    if beside:
+        figure = axes.get_figure(root=True)
+        figure.set_figheight(max(figure.get_figheight(), 0.6 + height(drawn)))
+
+
+def below(axes: Axes, lines: int = 1) -> dict[str, Any]:
+    """Where a legend stands below axes, under an x label of so many lines."""
+    down = ScaledTranslation(0, -0.28 - 0.15 * lines, axes.get_figure(root=True).dpi_scale_trans)
+    return {
+        "loc": "upper center",
+        "bbox_to_anchor": (0.45, 0),
+        "bbox_transform": axes.transAxes + down,
+    }
+
+
+def height(drawn: Legend) -> float:
+    """About how many inches a legend of small text is high."""
+    texts = [text.get_text() for text in drawn.get_texts()]
+    return sum(0.06 + 0.14 * (1 + text.count("\n")) for text in texts)
+
+
+def without_common(labels: Sequence[str]) -> list[str]:
+    """The labels of one legend without the settings (name = value) that all of them share."""
+    parts = [re.split(r", (?![^(]*\))", label) for label in labels]
+    if len(parts) < 2:
+        return list(labels)
+    common = {p for p in set.intersection(*map(set, parts)) if " = " in p and p[0] != "α"}
+    return [
+        ", ".join(p for p in own if p not in common) or label
+        for own, label in zip(parts, labels, strict=True)
+    ]
 
 
 def folded(label: str, most: int) -> str:

@@ -7,17 +7,16 @@ from matplotlib.figure import Figure
 from toydepth.figures.curve import Curve
 from toydepth.figures.loss_against_size import draw_losses
 from toydepth.figures.loss_over_training import Training, draw_trainings
-from toydepth.figures.style import GUIDE, SMALL, WIDE, legend, small
+from toydepth.figures.style import GUIDE, SMALL, WIDE, height, legend, small
 
 
 def three_exponents(
     depth: Sequence[Curve], width: Sequence[Curve], time: Sequence[Training]
 ) -> Figure:
     """Panels with guides of slope -1 and -3, -1, and -1/3; one without data says so."""
-    lines = max(len(drawn) for drawn in (depth, width, time))
-    figure = Figure(figsize=(WIDE, 3.0 + 0.33 * lines), dpi=200, layout="constrained")
+    figure = Figure(figsize=(WIDE, 3.0), dpi=200, layout="constrained")
     panels = figure.subplots(1, 3)
-    notes = []
+    notes, under = [], 0.0
     for axes, drawn, (name, references) in zip(
         panels,
         (depth, width, time),
@@ -39,6 +38,8 @@ def three_exponents(
             )
             notes.append(note)
         legend(axes, *shown, beside=False, where="below")
+        under = max(under, height(axes.get_legend()))
+    figure.set_figheight(2.75 + under)
     figure.suptitle(_joined(notes), fontsize=SMALL, color=GUIDE, x=0.995, ha="right")
     return figure
 
