@@ -9,11 +9,13 @@ from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
 from toydepth.figures import (
+    Cell,
     Course,
     Crossing,
     Curve,
     Term,
     Training,
+    exponent_map,
     exponent_over_correlation,
     exponent_over_training,
     local_exponents,
@@ -70,18 +72,16 @@ def test_a_guide_keeps_clear_of_the_losses_and_its_name_of_every_line():
         at = np.log(training.times)
         inside = at > x[0]
         assert (np.interp(at[inside], x, y) > np.log(training.losses[inside])).all()
-    # In a narrow panel the usual place of the name would lie on the orange line.
-    figure = three_exponents(
-        [curve("shared", 2.75, 1.01, 0.14), curve("independent", 1.05, 1.1, 0.006)], [], []
-    )
+    # Where this guide ends, the losses of the upper curve lie.
+    figure = three_exponents([curve("kl", 0.45, scale=3), curve("shared", 0.8)], [], [])
     figure.draw_without_rendering()
     axes = figure.axes[0]
-    for text in axes.texts:
-        box = np.array(Text.get_window_extent(text)).mean(0)
-        for line in axes.lines:
-            if line.get_linewidth() != 0.8 and len(line.get_xdata()) > 1:
-                spots = line.get_transform().transform(line.get_xydata())
-                assert np.hypot(*(spots - box).T).min() > 6
+    name = next(text for text in axes.texts if text.get_text() == "slope −1")
+    middle = np.array(Text.get_window_extent(name)).mean(0)
+    for line in axes.lines:
+        if line.get_linewidth() > 1 and len(line.get_xdata()) > 50:
+            spots = line.get_transform().transform(line.get_xydata())
+            assert np.hypot(*(spots - middle).T).min() > 20
 
 
 def test_few_steps_have_plain_labels():
@@ -169,8 +169,10 @@ def contrast(colour):
     return 1.05 / (0.05 + np.dot([0.2126, 0.7152, 0.0722], linear))
 
 
-def test_small_losses_and_four_terms_fit_too():
+def test_small_losses_four_terms_and_a_map_of_four_cells_fit_too():
     losses = 1e-4 * np.geomspace(2, 4, 20)
     observed_against_predicted(losses, losses * 1.01, spread=0.01)
     grid = np.geomspace(256, 4096, 9)
+    cells = [Cell(x, y, 0.2, True) for x in (1e-3, 1e-2) for y in (0.1, 1)]
+    exponent_map(cells, xlabel="learning rate", ylabel="temperature", expected=1 / 3)
     terms([Term(n, grid, 9 / grid, 1.0, (0.9, 1.1), False, grid, 9 / grid) for n in "mlDt"])
