@@ -25,7 +25,8 @@ from toydepth.figures import (
     terms,
     three_exponents,
 )
-from toydepth.figures.style import COLOURS, folded, within, without_common
+from toydepth.figures.legends import folded, without_common
+from toydepth.figures.style import COLOURS, within
 from toydepth.scaling import Estimate, LocalAlpha, fit_power_law
 
 SIZES = np.array([3.0, 6, 12, 24])

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from toydepth.figures.curve import Numbers
+from toydepth.figures.legends import legend
 from toydepth.figures.spread import Spread, bands_note, shown
 from toydepth.figures.style import (
     GUIDE,
@@ -16,7 +17,6 @@ from toydepth.figures.style import (
     TURN,
     WIDE,
     layer_axis,
-    legend,
     line,
     looks,
     small,

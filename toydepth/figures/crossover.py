@@ -12,8 +12,9 @@ from matplotlib.colors import Colormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator
 
-from toydepth.figures.style import GUIDE, LINES, MARKERS, SMALL, WIDE, below, log_size_axis, small
-from toydepth.figures.ticks import Spaced
+from toydepth.figures.legends import below
+from toydepth.figures.style import GUIDE, LINES, MARKERS, SMALL, WIDE, small
+from toydepth.figures.ticks import Spaced, log_size_axis
 from toydepth.scaling import Estimate, LocalAlpha
 
 STEP = 0.5  # how far beyond the others a limit stands, in decades

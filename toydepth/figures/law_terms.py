@@ -8,7 +8,8 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from toydepth.figures.style import COLOURS, GUIDE, LINES, MARKERS, SMALL, WIDE, log_ticks, small
+from toydepth.figures.style import COLOURS, GUIDE, LINES, MARKERS, SMALL, WIDE, small
+from toydepth.figures.ticks import log_ticks
 
 BINS, MANY = 8, 12  # bins of the medians, and how many sizes each have their own
 

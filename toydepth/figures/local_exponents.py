@@ -6,7 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from toydepth.figures.curve import Curve
-from toydepth.figures.style import BEYOND, GUIDE, finish, log_size_axis, looks, new_axes, within
+from toydepth.figures.legends import finish
+from toydepth.figures.style import BEYOND, GUIDE, looks, new_axes, within
+from toydepth.figures.ticks import log_size_axis
 from toydepth.scaling import local_alpha
 
 

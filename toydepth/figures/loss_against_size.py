@@ -7,17 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from toydepth.figures.curve import Curve
-from toydepth.figures.style import (
-    BEYOND,
-    exponent,
-    finish,
-    guides,
-    log_size_axis,
-    log_ticks,
-    looks,
-    new_axes,
-    within,
-)
+from toydepth.figures.guides import guides
+from toydepth.figures.legends import finish
+from toydepth.figures.style import BEYOND, exponent, looks, new_axes, within
+from toydepth.figures.ticks import log_size_axis, log_ticks
 
 
 def loss_against_size(

@@ -8,7 +8,10 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from toydepth.figures.style import GUIDE, exponent, guides, legend, log_ticks, looks, new_axes
+from toydepth.figures.guides import guides
+from toydepth.figures.legends import legend
+from toydepth.figures.style import GUIDE, exponent, looks, new_axes
+from toydepth.figures.ticks import log_ticks
 from toydepth.scaling import Window
 
 

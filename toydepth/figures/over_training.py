@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from toydepth.figures.style import BEYOND, GUIDE, SMALL, legend, looks, new_axes, within
+from toydepth.figures.legends import legend
+from toydepth.figures.style import BEYOND, GUIDE, SMALL, looks, new_axes, within
 
 
 class Course(NamedTuple):

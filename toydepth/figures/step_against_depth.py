@@ -6,6 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
+from toydepth.figures.guides import guides
+from toydepth.figures.legends import legend
 from toydepth.figures.style import (
     BEYOND,
     COLOURS,
@@ -13,14 +15,11 @@ from toydepth.figures.style import (
     SMALL,
     STEP,
     exponent,
-    guides,
-    legend,
-    log_size_axis,
-    log_ticks,
     looks,
     new_axes,
     within,
 )
+from toydepth.figures.ticks import log_size_axis, log_ticks
 from toydepth.scaling import PowerLaw
 
 BLACK = COLOURS[-1]

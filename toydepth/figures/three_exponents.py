@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from toydepth.figures.curve import Curve
+from toydepth.figures.legends import height, legend
 from toydepth.figures.loss_against_size import draw_losses
 from toydepth.figures.loss_over_training import Training, draw_trainings
-from toydepth.figures.style import GUIDE, SMALL, WIDE, height, legend, small
+from toydepth.figures.style import GUIDE, SMALL, WIDE, small
 
 
 def three_exponents(

@@ -1,10 +1,22 @@
 """Tick labels that keep clear of each other, whatever the size of the axes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.textpath import text_to_path
-from matplotlib.ticker import Formatter
+from matplotlib.ticker import (
+    FixedFormatter,
+    FixedLocator,
+    Formatter,
+    LogFormatterSciNotation,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    NullLocator,
+    StrMethodFormatter,
+)
 
 GAP = (0.6, 0.15)  # between labels of an x and of a y axis, in heights of the font
 
@@ -67,3 +79,34 @@ class Spaced(Formatter):
         across = self.axis.axis_name == "x"
         own = width if across else max(height, font.get_size_in_points())
         return own + GAP[not across] * font.get_size_in_points()
+
+
+def log_size_axis(axes: Axes, sizes: Iterable[float], xlabel: str) -> None:
+    """A logarithmic x axis with a tick at each size, labelled where there is room."""
+    sizes = np.unique(np.asarray(list(sizes), float))
+    axes.set_xscale("log")
+    margin = max((sizes[-1] / sizes[0]) ** 0.06, 1.05)
+    axes.set_xlim(sizes[0] / margin, sizes[-1] * margin)
+    axes.xaxis.set_major_locator(FixedLocator(sizes))
+    axes.xaxis.set_major_formatter(Spaced(FixedFormatter([f"{size:g}" for size in sizes])))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel(xlabel)
+
+
+def log_ticks(axis: Axis) -> None:
+    """Ticks and plain labels that suit the span of a logarithmic axis, once its limits are set."""
+    low, high = sorted(axis.get_view_interval())
+    decades = np.log10(high / low)
+    plain = 1e-4 < low and high < 2e4 and decades <= 4
+    if decades > (2.4 if plain else 1.6):
+        axis.set_major_locator(LogLocator())
+    elif decades > 0.7:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if plain else (1, 3)))
+    else:
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    axis.set_minor_locator(LogLocator(subs="all") if decades > 0.7 else NullLocator())
+    labels = (
+        StrMethodFormatter("{x:g}") if plain else LogFormatterSciNotation(minor_thresholds=(9, 9))
+    )
+    axis.set_major_formatter(Spaced(labels))
+    axis.set_minor_formatter(NullFormatter())

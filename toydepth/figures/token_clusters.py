@@ -8,19 +8,9 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from toydepth.figures.curve import Numbers
+from toydepth.figures.legends import legend
 from toydepth.figures.spread import Spread, bands_note, shown
-from toydepth.figures.style import (
-    GUIDE,
-    LAYER,
-    SMALL,
-    STEP,
-    WIDE,
-    layer_axis,
-    legend,
-    line,
-    looks,
-    small,
-)
+from toydepth.figures.style import GUIDE, LAYER, SMALL, STEP, WIDE, layer_axis, line, looks, small
 
 MOST = 3000  # marks that a scatter plot can show
 
