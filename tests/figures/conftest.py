@@ -12,29 +12,29 @@ PAGE, LEAST = 5.5, 6  # inches of text on a page of one column; points of its sm
 @pytest.fixture(autouse=True)
 def fit_to_print(monkeypatch):
     """Looks for what one would not publish, once the test is done."""
-    figures, drawn = [], set()
+    found = {}  # of each figure, as it was last drawn
     begin, draw = Figure.__init__, Figure.draw
 
     def recorded(self, *args, **kwargs):
         begin(self, *args, **kwargs)
-        figures.append(self)
+        found[self] = None
 
     def noted(self, renderer):
-        drawn.add(self)
-        return draw(self, renderer)
+        drawn = draw(self, renderer)
+        found[self] = list(faults(self))
+        return drawn
 
     monkeypatch.setattr(Figure, "__init__", recorded)
     monkeypatch.setattr(Figure, "draw", noted)
     yield
-    for figure in drawn:  # its layout is settled; once more takes long
-        figure.set_layout_engine("none")
-    found = [fault for figure in figures if figure.axes for fault in faults(figure)]
-    assert not found, "\n".join(found)
+    for figure, known in list(found.items()):
+        if known is None:
+            figure.draw_without_rendering()
+    assert not any(found.values()), "\n".join(fault for known in found.values() for fault in known)
 
 
 def faults(figure):
-    """What is wrong with a figure, in a line each."""
-    figure.draw_without_rendering()
+    """What is wrong with a figure as it is drawn, in a line each."""
     yield from overlaps(figure)
     yield from cut_words(figure)
     yield from tiny_words(figure)
