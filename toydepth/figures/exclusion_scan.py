@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from toydepth.figures.style import COLOURS, GUIDE, MARKERS
+from toydepth.figures.style import BEYOND, COLOURS, GUIDE, MARKERS, SMALL, within
 
 Bounds = Float[np.ndarray, "counts"] | Sequence[float | None]
 
@@ -49,6 +49,7 @@ def exclusion_scan(
             raise ValueError(f"the scan of {scan.label} holds no exponent: nothing to draw")
     figure = Figure(figsize=(6.4, 1.0 + 1.6 * len(scans)), dpi=200, layout="constrained")
     every_axes = figure.subplots(len(scans), 1, sharex=True, squeeze=False)[:, 0]
+    whole = True
     for i, (axes, scan) in enumerate(zip(every_axes, scans, strict=True)):
         colour = COLOURS[i % len(COLOURS)]
         values, low, high = (np.asarray(x, float) for x in (scan.values, scan.low, scan.high))
@@ -69,13 +70,9 @@ def exclusion_scan(
         if in_use is not None:
             axes.axvline(in_use, color=GUIDE, alpha=0.25, linewidth=10, zorder=0)
         # A wide bar, as of a fit that hardly holds, must not flatten everything else.
-        span = max(marks) - min(marks)
-        bars = np.concatenate([low, high])[np.isfinite(np.concatenate([low, high]))]
-        if span > 0:
-            bars = np.clip(bars, min(marks) - 1.5 * span, max(marks) + 1.5 * span)
-        ends = np.array([min([*marks, *bars]), max([*marks, *bars])])
-        room = 0.08 * (ends[1] - ends[0]) or 0.1
-        axes.set_ylim(ends[0] - room, ends[1] + room)
+        *limits, held = within(marks, np.concatenate([low, high]))
+        axes.set_ylim(*limits)
+        whole &= held
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_ylabel(scan.label.replace("$", r"\$"))
     every_axes[-1].set_xlabel("rows of the highest loss left out")
@@ -83,10 +80,10 @@ def exclusion_scan(
     every_axes[-1].set_xlim(min(left_out) - margin, max(left_out) + margin)
     every_axes[-1].xaxis.set_major_locator(MaxNLocator(11, integer=True, steps=[1, 2, 5, 10]))
     figure.align_ylabels()
-    note = "bars: 95 %"
+    note = "bars: 95 %" + BEYOND * (not whole)
     if any(scan.universal is not None for scan in scans):
         note += "; dashed: universal exponents"
     if in_use is not None:
         note += f"; shaded: {in_use} rows, in use"
-    every_axes[0].set_title(note, fontsize=8, color=GUIDE, loc="right")
+    every_axes[0].set_title(note, fontsize=SMALL, color=GUIDE, loc="right")
     return figure

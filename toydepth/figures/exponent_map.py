@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 
-from toydepth.figures.style import GUIDE
+from toydepth.figures.style import GUIDE, WIDE
 
 
 class Cell(NamedTuple):
@@ -31,9 +31,8 @@ def exponent_map(
     if len(xs) < 2 or len(ys) < 2:
         raise ValueError("a map needs two values of each setting")
     table = np.full((len(ys), len(xs)), np.nan)
-    figure = Figure(
-        figsize=(1.6 + 0.55 * len(xs), 1.4 + 0.42 * len(ys)), dpi=200, layout="constrained"
-    )
+    size = (min(max(1.6 + 0.55 * len(xs), 4.2), WIDE), max(1.4 + 0.42 * len(ys), 2.6))
+    figure = Figure(figsize=size, dpi=200, layout="constrained")
     axes = figure.add_subplot()
     for cell in cells:
         if cell.exponent is None:
@@ -62,6 +61,6 @@ def exponent_map(
         axis.set_ticks(range(len(values)), [f"{value:.2g}" for value in values], fontsize=8)
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
-    figure.colorbar(image, ax=axes, extend="both", label="exponent over the last decade")
+    figure.colorbar(image, ax=axes, extend="both", label="exponent over\nthe last decade")
     axes.set_title("bold: a power law holds for a decade", fontsize=8, color=GUIDE, loc="right")
     return figure

@@ -1,6 +1,7 @@
 """An exponent between two regimes, and where along the sizes it changes."""
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,11 +12,13 @@ from matplotlib.colors import Colormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator
 
-from toydepth.figures.style import GUIDE, LINES, MARKERS, log_size_axis
+from toydepth.figures.legends import below
+from toydepth.figures.style import GUIDE, LINES, MARKERS, SMALL, WIDE, small
+from toydepth.figures.ticks import Spaced, log_size_axis
 from toydepth.scaling import Estimate, LocalAlpha
 
 STEP = 0.5  # how far beyond the others a limit stands, in decades
-ROOM = 0.042  # of the axis, for a tick's label
+PALEST = 0.72  # of a sequential map: what is beyond is too pale on white
 
 
 class Crossing(NamedTuple):
@@ -44,21 +47,22 @@ def exponent_over_correlation(
     crossings = sorted(crossings, key=lambda crossing: crossing.value)
     if not any(crossing.local for crossing in crossings):
         raise ValueError("no exponent between two sizes: there is nothing to draw")
-    figure = Figure(figsize=(11.5, 4.6), dpi=200, layout="constrained")
+    figure = Figure(figsize=(WIDE, 3.8), dpi=200, layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
+        small(axes)
         for reference in references:
             axes.axhline(reference, color=GUIDE, linewidth=0.8, zorder=1)
     places = _places([crossing.value for crossing in crossings], name == "rho")
+    left.set_xlabel(textwrap.fill(xlabel or name, 46))
     _against_value(left, crossings, places, size)
     _value_axis(left, [crossing.value for crossing in crossings], places)
-    left.set_xlabel(xlabel or name)
     left.set_ylabel("exponent α")
     _against_size(right, crossings, name)
     log_size_axis(right, {s for c in crossings for p in c.local for s in (p.start, p.stop)}, size)
     right.set_ylabel("local exponent α")
-    right.set_title("bars: 95 %", fontsize=8, color=GUIDE, loc="right")
+    right.set_title("bars: 95 %", fontsize=SMALL, color=GUIDE, loc="right")
     return figure
 
 
@@ -72,18 +76,9 @@ def _places(values: Sequence[float], rho: bool) -> np.ndarray:
 
 def _value_axis(axes: Axes, values: Sequence[float], places: np.ndarray) -> None:
     """A tick at each value, labelled where there is room; the ends first."""
-    room = ROOM * (places[-1] - places[0])
-    shown: list[float] = []
-    for index in (0, len(places) - 1, *range(1, len(places) - 1)):
-        if all(abs(places[index] - other) >= room for other in shown):
-            shown.append(places[index])
-    labels = [
-        ("∞" if math.isinf(value) else f"{value:g}") if place in shown else ""
-        for value, place in zip(values, places, strict=True)
-    ]
+    labels = ["∞" if math.isinf(value) else f"{value:g}" for value in values]
     axes.xaxis.set_major_locator(FixedLocator(places))
-    axes.xaxis.set_major_formatter(FixedFormatter(labels))
-    axes.tick_params(axis="x", labelsize=8)
+    axes.xaxis.set_major_formatter(Spaced(FixedFormatter(labels), ends_first=True))
 
 
 def _against_value(
@@ -122,7 +117,13 @@ def _against_value(
             zorder=3,
             label=f"every {size}",
         )
-    axes.legend(frameon=False, fontsize=8, handlelength=3.2)
+    axes.legend(
+        frameon=False,
+        fontsize=SMALL,
+        handlelength=3.2,
+        ncols=2,
+        **below(axes, 1 + axes.get_xlabel().count("\n")),
+    )
 
 
 def _against_size(axes: Axes, crossings: Sequence[Crossing], name: str) -> None:
@@ -149,8 +150,8 @@ def _against_size(axes: Axes, crossings: Sequence[Crossing], name: str) -> None:
         labels[::-1],
         title=name,
         frameon=False,
-        fontsize=8,
-        title_fontsize=8,
+        fontsize=SMALL,
+        title_fontsize=SMALL,
         loc="upper left",
         bbox_to_anchor=(1.01, 1),
         handlelength=3.2,
@@ -158,6 +159,6 @@ def _against_size(axes: Axes, crossings: Sequence[Crossing], name: str) -> None:
 
 
 def _shade(name: str, place: int, count: int) -> tuple:
-    """One of `count` colours of a sequential map, without its palest end."""
+    """One of `count` colours of a sequential map, without its pale end."""
     colours: Colormap = matplotlib.colormaps[name]
-    return colours(0.88 * place / max(1, count - 1))
+    return colours(PALEST * place / max(1, count - 1))

@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
-from toydepth.figures.style import COLOURS, GUIDE, log_ticks
+from toydepth.figures.style import COLOURS, GUIDE
+from toydepth.figures.ticks import log_ticks
 
 WIDTH, HEIGHT = 400, 210  # the upper axes in points, about
 

@@ -8,7 +8,8 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from toydepth.figures.style import COLOURS, GUIDE, LINES, MARKERS, log_ticks
+from toydepth.figures.style import COLOURS, GUIDE, LINES, MARKERS, SMALL, WIDE, small
+from toydepth.figures.ticks import log_ticks
 
 BINS, MANY = 8, 12  # bins of the medians, and how many sizes each have their own
 
@@ -48,11 +49,13 @@ def terms(panels: Sequence[Term], *, ylabel: str = "loss minus the other parts")
         lines = [line for line in (term.part, term.low, term.high) if line is not None]
         if len(term.sizes) != len(term.partial) or any(len(x) != len(term.grid) for x in lines):
             raise ValueError(f"the term of {term.label}: its arrays differ in length")
-    figure = Figure(figsize=(max(4.4, 2.6 * len(panels) + 0.6), 3.4), dpi=200, layout="constrained")
+    width = min(max(4.4, 2.6 * len(panels) + 0.6), WIDE)
+    figure = Figure(figsize=(width, 3.4), dpi=200, layout="constrained")
     every_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     bottom, top = _limits(panels)
     for i, (axes, term) in enumerate(zip(every_axes, panels, strict=True)):
         axes.spines[["top", "right"]].set_visible(False)
+        small(axes)
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_ylim(bottom, top)
@@ -65,7 +68,7 @@ def terms(panels: Sequence[Term], *, ylabel: str = "loss minus the other parts")
     note = "large marks: medians"
     if any(term.interval is not None or term.low is not None for term in panels):
         note += "; ± and bands: 95 %"
-    figure.suptitle(note, fontsize=8, color=GUIDE, x=0.995, ha="right")
+    figure.suptitle(note, fontsize=SMALL, color=GUIDE, x=0.995, ha="right")
     return figure
 
 
@@ -120,12 +123,17 @@ def _panel(axes: Axes, term: Term, i: int, bottom: float) -> None:
         zorder=3,
     )
     axes.legend(
-        [line], [_exponent(term)], frameon=False, fontsize=9, handlelength=2.2, loc="upper right"
+        [line],
+        [_exponent(term)],
+        frameon=False,
+        fontsize=SMALL,
+        handlelength=1.6,
+        loc="upper right",
     )
     zero, tiny = int((partial <= 0).sum()), int(((partial > 0) & ~above).sum())
     rug = [f"{zero} ≤ 0"] * bool(zero) + [f"{tiny} below the axis"] * bool(tiny)
     if rug:
-        axes.set_title("rug: " + ", ".join(rug), fontsize=8, color=GUIDE, loc="right")
+        axes.set_title("rug: " + ", ".join(rug), fontsize=SMALL, color=GUIDE, loc="right")
 
 
 def _medians(

@@ -7,8 +7,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from toydepth.figures.curve import Numbers
-from toydepth.figures.spread import Spread, bands_note
-from toydepth.figures.style import GUIDE, LAYER, STEP, TURN, layer_axis, legend, line, looks
+from toydepth.figures.legends import legend
+from toydepth.figures.spread import Spread, bands_note, shown
+from toydepth.figures.style import (
+    GUIDE,
+    LAYER,
+    SMALL,
+    STEP,
+    TURN,
+    WIDE,
+    layer_axis,
+    line,
+    looks,
+    small,
+)
 
 
 class Profile(NamedTuple):
@@ -45,13 +57,13 @@ def angles_against_layer(profiles: Sequence[Profile], *, xlabel: str = LAYER) ->
             raise ValueError(
                 f"the profile of {profile.label}: its update angles differ from its layers less one"
             )
-    panels = [("neighbouring states", STEP, [_shown(p.states, len(profiles)) for p in profiles])]
-    updates = [_shown(profile.updates or Spread([]), len(profiles)) for profile in profiles]
+    panels = [("neighbouring states", STEP, [shown(p.states, len(profiles)) for p in profiles])]
+    updates = [shown(profile.updates or Spread([]), len(profiles)) for profile in profiles]
     if any(len(spread.mean) for spread in updates):
         panels.append(("neighbouring updates", TURN, updates))
 
     beside = len(profiles) > 4
-    size = (0.4 + 3.7 * len(panels) + 1.6 * beside, 3.6)
+    size = (WIDE if len(panels) > 1 or beside else 4.1, 3.4)
     figure = Figure(figsize=size, dpi=200, layout="constrained")
     every_axes = figure.subplots(1, len(panels), sharex=True, squeeze=False)[0]
     level = False
@@ -63,20 +75,14 @@ def angles_against_layer(profiles: Sequence[Profile], *, xlabel: str = LAYER) ->
         level |= _level(axes, spreads)
         layer_axis(axes, [layer for profile in profiles for layer in profile.layers], xlabel)
         axes.set_ylabel(ylabel)
+        small(axes)
         axes.set_title(title, fontsize=10, loc="left")
         axes.spines[["top", "right"]].set_visible(False)
     legend(every_axes[-1], handles, [profile.label for profile in profiles], beside=beside)
     bands = bands_note(spread for *_, spreads in panels for spread in spreads)
     note = ["lines: means", *[bands] * bool(bands), *["grey level: orthogonal"] * level]
-    figure.suptitle("; ".join(note), fontsize=8, color=GUIDE, x=0.995, ha="right")
+    figure.suptitle("; ".join(note), fontsize=SMALL, color=GUIDE, x=0.995, ha="right")
     return figure
-
-
-def _shown(spread: Spread, profiles: int) -> Spread:
-    """The spread with the bands that this many profiles leave room for."""
-    if profiles <= 2:
-        return spread
-    return Spread(spread.mean, spread.middle if profiles == 3 else None)
 
 
 def _level(axes: Axes, spreads: Sequence[Spread]) -> bool:

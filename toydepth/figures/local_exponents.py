@@ -6,7 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from toydepth.figures.curve import Curve
-from toydepth.figures.style import GUIDE, finish, log_size_axis, looks, new_axes
+from toydepth.figures.legends import finish
+from toydepth.figures.style import BEYOND, GUIDE, looks, new_axes, within
+from toydepth.figures.ticks import log_size_axis
 from toydepth.scaling import local_alpha
 
 
@@ -20,6 +22,7 @@ def local_exponents(
     """
     figure, axes = new_axes(curves)
     handles, labels, every_size = [], [], []
+    points, ends = list(references), []
     for curve, look in zip(curves, looks(curves), strict=True):
         if not len(curve.sizes):
             continue
@@ -43,6 +46,9 @@ def local_exponents(
         handles.append(handle)
         labels.append(curve.label)
         errors = None if curve.stderr is None else 1.96 * np.array([pair.stderr for pair in found])
+        points += values.tolist()
+        if errors is not None:
+            ends += [*(values - errors), *(values + errors)]
         axes.errorbar(centres, values, yerr=errors, fmt="none", ecolor=look.colour, capsize=2)
         axes.plot(
             centres[hollow],
@@ -67,6 +73,8 @@ def local_exponents(
             fontsize=8,
             ha="right",
         )
+    *limits, whole = within(points, ends)
+    axes.set_ylim(*limits)
     axes.set_ylabel("local exponent α")
-    finish(axes, curves, handles, labels, "bars: 95 %")
+    finish(axes, curves, handles, labels, "bars: 95 %" + BEYOND * (not whole))
     return figure

@@ -7,7 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from toydepth.figures.curve import Curve
-from toydepth.figures.style import exponent, finish, guides, log_size_axis, looks, new_axes
+from toydepth.figures.guides import guides
+from toydepth.figures.legends import finish
+from toydepth.figures.style import BEYOND, exponent, looks, new_axes, within
+from toydepth.figures.ticks import log_size_axis, log_ticks
 
 
 def loss_against_size(
@@ -25,16 +28,17 @@ def loss_against_size(
     if not any(len(curve.sizes) for curve in curves):
         raise ValueError("no curve holds a point: there is nothing to draw")
     figure, axes = new_axes(curves)
-    draw_losses(axes, curves, xlabel=xlabel, ylabel=ylabel, references=references)
+    drawn = draw_losses(axes, curves, xlabel=xlabel, ylabel=ylabel, references=references)
+    finish(axes, curves, *drawn)
     return figure
 
 
 def draw_losses(
     axes: Axes, curves: Sequence[Curve], *, xlabel: str, ylabel: str, references: Sequence[float]
-) -> None:
-    """What `loss_against_size` draws, on axes of the caller's."""
+) -> tuple[list, list[str], str]:
+    """What `loss_against_size` draws, on axes of the caller's; the legend's content and a note."""
     axes.set_yscale("log")
-    handles, labels = [], []
+    handles, labels, ends = [], [], []
     for curve, look in zip(curves, looks(curves), strict=True):
         sizes, losses = np.asarray(curve.sizes, float), np.asarray(curve.losses, float)
         label = curve.label
@@ -52,15 +56,17 @@ def draw_losses(
             loss, low, high = curve.fit.predict(grid)
             axes.plot(grid, loss, color=look.colour, linestyle=look.line, linewidth=1.5)
             if low is not None:
+                ends += [low, high]
                 axes.fill_between(grid, low, high, color=look.colour, alpha=0.15, linewidth=0)
+        errors = None if curve.stderr is None else 1.96 * np.asarray(curve.stderr, float)
+        if errors is not None:
+            ends += [losses - errors, losses + errors]
         for hollow in (False, True):
             chosen = curve.hollow() == hollow
             axes.errorbar(
                 sizes[chosen],
                 losses[chosen],
-                yerr=None
-                if curve.stderr is None
-                else 1.96 * np.asarray(curve.stderr, float)[chosen],
+                yerr=None if errors is None else errors[chosen],
                 fmt=look.marker,
                 color=look.colour,
                 markerfacecolor="white" if hollow else look.colour,
@@ -70,16 +76,13 @@ def draw_losses(
             )
         handles.append(handle)
         labels.append(label)
-    _limit(axes, curves)
+    points = np.concatenate([np.asarray(curve.losses, float) for curve in curves])
+    ends = np.concatenate(ends) if ends else ends
+    *limits, whole = within(points, ends, log=True, room=0.15, least=0.5)
+    axes.set_ylim(*limits)
+    log_ticks(axes.yaxis)
     every_size = np.concatenate([np.asarray(curve.sizes, float) for curve in curves])
     log_size_axis(axes, every_size, xlabel)
     axes.set_ylabel(ylabel)
     guides(axes, references, every_size.min())
-    finish(axes, curves, handles, labels, "±, bars and bands: 95 %")
-
-
-def _limit(axes: Axes, curves: Sequence[Curve]) -> None:
-    """The y limits follow the points: a wide band or a steep guide must not flatten them."""
-    losses = np.concatenate([np.asarray(curve.losses, float) for curve in curves])
-    decades = max(np.log10(losses.max() / losses.min()), 0.5)
-    axes.set_ylim(losses.min() / 10 ** (0.15 * decades), losses.max() * 10 ** (0.15 * decades))
+    return handles, labels, "±, bars and bands: 95 %" + BEYOND * (not whole)

@@ -8,7 +8,10 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from toydepth.figures.style import GUIDE, exponent, guides, legend, log_ticks, looks, new_axes
+from toydepth.figures.guides import guides
+from toydepth.figures.legends import legend
+from toydepth.figures.style import GUIDE, exponent, looks, new_axes
+from toydepth.figures.ticks import log_ticks
 from toydepth.scaling import Window
 
 
@@ -31,15 +34,16 @@ def loss_over_training(
     if not trainings:
         raise ValueError("no loss along training: there is nothing to draw")
     figure, axes = new_axes(trainings)
-    draw_trainings(axes, trainings, xlabel=xlabel, references=references)
+    drawn = draw_trainings(axes, trainings, xlabel=xlabel, references=references)
+    legend(axes, *drawn, beside=len(trainings) > 4)
     axes.set_title("thick: where a power law holds; ±: 95 %", fontsize=8, color=GUIDE, loc="right")
     return figure
 
 
 def draw_trainings(
     axes: Axes, trainings: Sequence[Training], *, xlabel: str, references: Sequence[float]
-) -> None:
-    """What `loss_over_training` draws, on axes of the caller's."""
+) -> tuple[list, list[str]]:
+    """What `loss_over_training` draws, on axes of the caller's; returns the legend's content."""
     axes.set_xscale("log")
     axes.set_yscale("log")
     handles, labels = [], []
@@ -58,9 +62,23 @@ def draw_trainings(
         labels.append(label)
     every = np.concatenate([np.asarray(training.losses) for training in trainings])
     axes.set_ylim(every.min() / 1.3, every.max() * 1.5)
-    start = min(np.min(training.times) for training in trainings)
-    guides(axes, references, start)
-    log_ticks(axes.yaxis)
+    for reference in references:
+        guides(axes, [reference], _clear(axes, trainings, reference))
+    for axis in (axes.xaxis, axes.yaxis):
+        log_ticks(axis)
     axes.set_xlabel(xlabel)
     axes.set_ylabel("loss")
-    legend(axes, handles, labels, beside=len(trainings) > 4, where="lower left")
+    return handles, labels
+
+
+def _clear(axes: Axes, trainings: Sequence[Training], slope: float) -> float:
+    """Where a guide of this slope leaves the top of the axes, to pass above every loss."""
+    top, end = axes.get_ylim()[1], max(np.max(training.times) for training in trainings)
+    starts = [
+        np.max(
+            np.asarray(training.times) * (1.3 * np.asarray(training.losses) / top) ** (1 / slope)
+        )
+        for training in trainings
+    ]
+    first = min(np.min(training.times) for training in trainings)
+    return float(np.clip(max(starts), first, max(first, end / 3)))

@@ -8,7 +8,8 @@ from matplotlib import colormaps
 from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.figure import Figure
 
-from toydepth.figures.style import COLOURS, GUIDE, log_ticks
+from toydepth.figures.style import COLOURS, GUIDE
+from toydepth.figures.ticks import log_ticks
 
 # Viridis without its yellow end, too pale on white.
 COLOUR_MAP = ListedColormap(colormaps["viridis"](np.linspace(0, 0.92, 256)))

@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from toydepth.figures.style import COLOURS, GUIDE, LINES, MARKERS
+from toydepth.figures.legends import legend
+from toydepth.figures.style import BEYOND, GUIDE, SMALL, looks, new_axes, within
 
 
 class Course(NamedTuple):
@@ -29,30 +30,29 @@ def exponent_over_training(
     """
     if not any(len(course.times) for course in courses):
         raise ValueError("no exponent along training: there is nothing to draw")
-    figure = Figure(figsize=(6.4, 4.4), dpi=200, layout="constrained")
-    axes = figure.add_subplot()
-    axes.spines[["top", "right"]].set_visible(False)
-    everything = [v for course in courses for v in course.values] + list(references)
-    room = 0.3 * (max(everything) - min(everything))
-    for i, course in enumerate(courses):
-        colour = COLOURS[i % len(COLOURS)]
+    figure, axes = new_axes(courses)
+    handles, ends = [], []
+    for course, look in zip(courses, looks(courses), strict=True):
         band = [np.asarray(bound, float) for bound in (course.low, course.high)]  # None is nan
-        axes.fill_between(course.times, *band, color=colour, alpha=0.15, lw=0)
-        axes.plot(
+        ends += band
+        axes.fill_between(course.times, *band, color=look.colour, alpha=0.15, lw=0)
+        handles += axes.plot(
             course.times,
             course.values,
-            color=colour,
-            marker=MARKERS[i % len(MARKERS)],
-            linestyle=LINES[i % len(LINES)],
+            color=look.colour,
+            marker=look.marker,
+            linestyle=look.line,
             markersize=5,
-            label=course.label.replace("$", r"\$"),
         )
     for reference in references:
         axes.axhline(reference, color=GUIDE, linewidth=0.8, zorder=1)
     # An early interval can be wide enough to flatten everything else.
-    axes.set_ylim(min(everything) - room, max(everything) + room)
+    points = [v for course in courses for v in course.values] + list(references)
+    *limits, whole = within(points, np.concatenate(ends))
+    axes.set_ylim(*limits)
     axes.set_xlabel(xlabel)
     axes.set_ylabel("exponent α")
-    axes.legend(frameon=False, fontsize=9, handlelength=3.2)
-    axes.set_title("bands: 95 %", fontsize=8, color=GUIDE, loc="right")
+    legend(axes, handles, [course.label for course in courses], beside=len(courses) > 4)
+    note = "bands: 95 %" + BEYOND * (not whole)
+    axes.set_title(note, fontsize=SMALL, color=GUIDE, loc="right")
     return figure

@@ -6,7 +6,8 @@ from typing import NamedTuple
 from matplotlib.figure import Figure
 
 from toydepth.figures.curve import Numbers
-from toydepth.figures.style import GUIDE, LAYER, layer_axis, legend, line, looks, new_axes
+from toydepth.figures.legends import legend
+from toydepth.figures.style import GUIDE, LAYER, layer_axis, line, looks, new_axes
 
 
 class ReadOut(NamedTuple):

@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from toydepth.figures.style import COLOURS, GUIDE, LINES, MARKERS, log_ticks
+from toydepth.figures.style import COLOURS, GUIDE, LINES, MARKERS
+from toydepth.figures.ticks import log_ticks
 
 Numbers = Float[np.ndarray, "shapes"] | Sequence[float]
 

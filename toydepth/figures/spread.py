@@ -33,6 +33,13 @@ class Spread(NamedTuple):
         return {len(numbers) for numbers in [self.mean, *bounds]} == {count}
 
 
+def shown(spread: Spread, lines: int) -> Spread:
+    """The spread with the bands that this many lines leave room for: more would hide each other."""
+    if lines <= 2:
+        return spread
+    return Spread(spread.mean, spread.middle if lines == 3 else None)
+
+
 def bands_note(spreads: Iterable[Spread]) -> str:
     """What the bands of these spreads are, in words; empty if there are none."""
     spreads = list(spreads)

@@ -6,18 +6,20 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
+from toydepth.figures.guides import guides
+from toydepth.figures.legends import legend
 from toydepth.figures.style import (
+    BEYOND,
     COLOURS,
     GUIDE,
+    SMALL,
     STEP,
     exponent,
-    guides,
-    legend,
-    log_size_axis,
-    log_ticks,
     looks,
     new_axes,
+    within,
 )
+from toydepth.figures.ticks import log_size_axis, log_ticks
 from toydepth.scaling import PowerLaw
 
 BLACK = COLOURS[-1]
@@ -57,11 +59,12 @@ def step_against_depth(
     labels = families + (["fit, " + exponent(fit.alpha)] if fit else [])
     figure, axes = new_axes(labels)
     axes.set_yscale("log")
-    handles = []
+    handles, ends = [], []
     for family, look in zip(families, looks(families), strict=True):
         chosen = [point for point in points if point.label == family]
         # A missing bound draws no bar, and a logarithm has no place for one at 0.
         depth, theta, low, high = np.array([point[1:] for point in chosen], float).T
+        ends += [low, high]
         bars = np.maximum([theta - np.maximum(low, theta / 1e3), high - theta], 0)
         axes.errorbar(
             depth, theta, yerr=bars, fmt="none", ecolor=look.colour, capsize=2, linewidth=1.2
@@ -83,11 +86,11 @@ def step_against_depth(
         theta, low, high = fit.predict(grid)
         handles += axes.plot(grid, theta, color=BLACK, linewidth=1.5)
         if low is not None:
+            ends += [low, high]
             axes.fill_between(grid, low, high, color=BLACK, alpha=0.12, linewidth=0)
         thetas = np.concatenate([thetas, theta])
-    # The y limits follow the points: a wide band or a long bar must not flatten them.
-    decades = max(np.log10(thetas.max() / thetas.min()), 0.5)
-    axes.set_ylim(thetas.min() / 10 ** (0.2 * decades), thetas.max() * 10 ** (0.2 * decades))
+    *limits, whole = within(thetas, np.concatenate(ends), log=True, room=0.2, least=0.5)
+    axes.set_ylim(*limits)
     log_size_axis(axes, depths, xlabel)
     log_ticks(axes.yaxis)
     axes.set_ylabel("mean middle step " + STEP)
@@ -97,5 +100,6 @@ def step_against_depth(
     note = "bars" * any(point.low is not None for point in points)
     if fit and fit.alpha.high is not None:
         note = "±, bars and band" if note else "± and band"
-    axes.set_title(note and f"{note}: 95 %", fontsize=8, color=GUIDE, loc="right")
+    note = note and f"{note}: 95 %" + BEYOND * (not whole)
+    axes.set_title(note, fontsize=SMALL, color=GUIDE, loc="right")
     return figure

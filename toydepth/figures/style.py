@@ -2,34 +2,30 @@
 
 import io
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import (
-    FixedFormatter,
-    FixedLocator,
-    LogFormatterSciNotation,
-    LogLocator,
-    MaxNLocator,
-    NullFormatter,
-    NullLocator,
-    StrMethodFormatter,
-)
+from matplotlib.ticker import MaxNLocator
 
-from toydepth.figures.curve import Curve, Numbers
+from toydepth.figures.curve import Numbers
 from toydepth.scaling import Estimate
 
 # Okabe and Ito's palette without its yellow, too pale on white. Marks and lines
 # change along with the colour, so that a figure reads in black and white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "h")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 LINES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 3)))
 GUIDE = "#767676"
+
+# A page of one column prints 5.5 inches wide (NeurIPS, ICLR): a figure of this width, whose text
+# has 8 points or more, has 6 there.
+WIDE = 7.2
+SMALL = 8
+
+BEYOND = ", long ones cut"  # of the note on bars and bands, where `within` leaves out an end
 
 # Axes of hidden states h after each layer: the angle of a step, of one update to the next.
 LAYER = "layer $l$"
@@ -105,97 +101,49 @@ def layer_axis(axes: Axes, layers: Iterable[float], xlabel: str) -> None:
     axes.set_xlabel(xlabel)
 
 
-def guides(axes: Axes, references: Sequence[float], start: float) -> None:
-    """A fan of thin lines s^-reference from the top of log-log axes, each named near its end."""
-    right = axes.get_xlim()[1]
-    bottom, top = axes.get_ylim()
-    for slope in references:
-        # Where the line leaves the axes: on the right, or through the bottom.
-        end = min(right, start * (top / bottom) ** (1 / slope)) if slope > 0 else right
-        ends = np.array([start, end])
-        axes.plot(ends, top * (ends / start) ** -slope, color=GUIDE, linewidth=0.8, zorder=1)
-        at = start * (end / start) ** 0.9
-        height = top * (at / start) ** -slope
-        axes.text(
-            at,
-            height,
-            f"slope −{Fraction(slope).limit_denominator(20)}",
-            color=GUIDE,
-            fontsize=8,
-            ha="right",
-            va="bottom",
-            rotation=np.degrees(np.arctan(-slope * height / at)),
-            rotation_mode="anchor",
-            transform_rotates_text=True,
+def within(
+    points: Numbers, ends: Numbers, *, log: bool = False, room: float = 0.08, least: float = 0.0
+) -> tuple[float, float, bool]:
+    """Limits of an axis for points and the ends of their bars and bands, and whether it holds all.
+
+    An end that lies farther from the points than they span, and than most ends twice, is left
+    out: it must not flatten them. `room` is left around the points, in their span, which counts as
+    `least` if it is less; on a logarithmic axis that is in decades.
+    """
+    with np.errstate(divide="ignore"):
+        points, ends = (
+            np.log10(np.maximum(np.asarray(x, float), 0)) if log else np.asarray(x, float)
+            for x in (points, ends)
         )
+    points, ends = points[np.isfinite(points)], ends[~np.isnan(ends)]
+    low, high = points.min(), points.max()
+    span = high - low
+    beyond = np.maximum(np.maximum(low - ends, ends - high), 0)
+    far = max(span, 2 * np.median(beyond)) if span and len(ends) else np.inf
+    held = ends[(beyond <= far) & np.isfinite(ends)]
+    bottom, top = min([low, *held]), max([high, *held])
+    if len(held) < len(ends):  # room to see that they leave
+        bottom = min(bottom, low - 0.3 * span) if (ends < low - far).any() else bottom
+        top = max(top, high + 0.3 * span) if (ends > high + far).any() else top
+    margin = room * max(span, least)
+    edge = 0.04 * (top - bottom)
+    bottom, top = min(bottom - edge, low - margin), max(top + edge, high + margin)
+    if bottom == top:
+        bottom, top = bottom - 0.1, top + 0.1
+    limits = (10**bottom, 10**top) if log else (bottom, top)
+    return *map(float, limits), len(held) == len(ends)
 
 
-def log_size_axis(axes: Axes, sizes: Iterable[float], xlabel: str) -> None:
-    """A logarithmic x axis with a tick at each size, labelled where there is room."""
-    sizes = np.unique(np.asarray(list(sizes), float))
-    axes.set_xscale("log")
-    margin = max((sizes[-1] / sizes[0]) ** 0.06, 1.05)
-    axes.set_xlim(sizes[0] / margin, sizes[-1] * margin)
-    room = 0.055 * np.log(sizes[-1] / sizes[0])
-    labels, last = [], -np.inf
-    for size in sizes:
-        shown = np.log(size) - last >= room
-        labels.append(f"{size:g}" if shown else "")
-        last = np.log(size) if shown else last
-    axes.xaxis.set_major_locator(FixedLocator(sizes))
-    axes.xaxis.set_major_formatter(FixedFormatter(labels))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel(xlabel)
-
-
-def log_ticks(axis: Axis) -> None:
-    """Ticks and plain labels that suit the span of a logarithmic axis, once its limits are set."""
-    low, high = sorted(axis.get_view_interval())
-    decades = np.log10(high / low)
-    plain = 1e-4 < low and high < 2e4 and decades <= 4
-    if decades > (2.4 if plain else 1.6):
-        axis.set_major_locator(LogLocator())
-    elif decades > 0.7:
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if plain else (1, 3)))
-    else:
-        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-    axis.set_minor_locator(LogLocator(subs="all") if decades > 0.7 else NullLocator())
-    axis.set_major_formatter(
-        StrMethodFormatter("{x:g}") if plain else LogFormatterSciNotation(minor_thresholds=(9, 9))
-    )
-    axis.set_minor_formatter(NullFormatter())
+def small(axes: Axes) -> None:
+    """The text of one of several panels, smaller than that of axes alone."""
+    axes.tick_params(labelsize=SMALL)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.label.set_size(9)
 
 
 def new_axes(curves: Sequence) -> tuple[Figure, Axes]:
     """Axes for a talk; wider when the legend of many curves goes beside them."""
-    figure = Figure(
-        figsize=(6.4, 4.4) if len(curves) <= 4 else (9.6, 4.4), dpi=200, layout="constrained"
-    )
+    figure = Figure(figsize=(6.4 if len(curves) <= 4 else WIDE, 4.4), dpi=200, layout="constrained")
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
     return figure, axes
-
-
-def legend(
-    axes: Axes, handles: Sequence, labels: Sequence[str], *, beside: bool, where: str = "best"
-) -> None:
-    """The legend, `where` in the axes, or beside them when it is long."""
-    place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1)} if beside else {"loc": where}
-    axes.legend(
-        handles,
-        [words(label) for label in labels],
-        frameon=False,
-        fontsize=8 if beside else 9,
-        handlelength=3.2,
-        **place,
-    )
-
-
-def finish(
-    axes: Axes, curves: Sequence[Curve], handles: list, labels: list[str], note: str
-) -> None:
-    """The legend, and what the marks mean."""
-    legend(axes, handles, labels, beside=len(curves) > 4)
-    if any(curve.hollow().any() for curve in curves):
-        note += "; hollow: not converged"
-    axes.set_title(note, fontsize=8, color=GUIDE, loc="right")

@@ -8,8 +8,9 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from toydepth.figures.curve import Numbers
-from toydepth.figures.spread import Spread, bands_note
-from toydepth.figures.style import GUIDE, LAYER, STEP, layer_axis, legend, line, looks
+from toydepth.figures.legends import legend
+from toydepth.figures.spread import Spread, bands_note, shown
+from toydepth.figures.style import GUIDE, LAYER, SMALL, STEP, WIDE, layer_axis, line, looks, small
 
 MOST = 3000  # marks that a scatter plot can show
 
@@ -49,12 +50,13 @@ def trajectories(
             raise ValueError(f"the cluster of {cluster.label}: tokens need two components each")
         if not cluster.theta.fits(len(layers)):
             raise ValueError(f"the cluster of {cluster.label}: its angles and the layers differ")
+    spreads = [shown(cluster.theta, len(clusters)) for cluster in clusters]
     beside = len(clusters) > 4
-    figure = Figure(figsize=(7.8 + 1.6 * beside, 3.6), dpi=200, layout="constrained")
+    figure = Figure(figsize=(WIDE, 3.4), dpi=200, layout="constrained")
     plane, ways = figure.subplots(1, 2)
     every = -(-tokens // MOST)
     handles = []
-    for cluster, look in zip(clusters, looks(clusters), strict=True):
+    for cluster, spread, look in zip(clusters, spreads, looks(clusters), strict=True):
         components = np.asarray(cluster.components, float).reshape(-1, 2)
         mark = {"color": look.colour, "marker": look.marker, "linestyle": "none"}
         plane.plot(
@@ -67,7 +69,7 @@ def trajectories(
         )
         if len(components):
             plane.plot(*components.mean(0)[:, None], **mark, markersize=11, markeredgecolor="white")
-        handles.append(line(ways, layers, cluster.theta.mean, look, cluster.theta.bands()))
+        handles.append(line(ways, layers, spread.mean, look, spread.bands()))
     for axis, name in enumerate("xy"):
         part = "" if explained is None else f" ({100 * explained[axis]:.0f} % of variance)"
         plane.set(**{f"{name}label": f"component {axis + 1}{part}"})
@@ -75,12 +77,13 @@ def trajectories(
     ways.set_title("trajectories", fontsize=10, loc="left")
     layer_axis(ways, layers, xlabel)
     ways.set_ylabel(STEP)
-    ways.set_ylim(0, 1.1 * max(cluster.theta.highest() for cluster in clusters) or 1)
+    ways.set_ylim(0, 1.1 * max(spread.highest() for spread in spreads) or 1)
     for axes in (plane, ways):
         axes.spines[["top", "right"]].set_visible(False)
+        small(axes)
     labels = [f"{cluster.label}, {100 * cluster.share:.0f} %" for cluster in clusters]
     legend(ways, handles, labels, beside=beside)
-    bands = bands_note(cluster.theta for cluster in clusters)
+    bands = bands_note(spreads)
     note = ["large marks and lines: means", *[bands] * bool(bands)]
-    figure.suptitle("; ".join(note), fontsize=8, color=GUIDE, x=0.995, ha="right")
+    figure.suptitle("; ".join(note), fontsize=SMALL, color=GUIDE, x=0.995, ha="right")
     return figure
