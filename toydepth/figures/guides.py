@@ -52,7 +52,7 @@ def _on_axes(axes: Axes) -> np.ndarray:
 
 
 def _on_page(axes: Axes, data: np.ndarray | Sequence[tuple[float, float]]) -> np.ndarray:
-    return axes.transData.transform(data) * 72 / axes.get_figure(root=True).dpi
+    return axes.transData.transform(data) * 72 / axes.figure.dpi
 
 
 def _freest(

@@ -35,13 +35,13 @@ def legend(
         **places.get(where, {"loc": where}),
     )
     if beside:
-        figure = axes.get_figure(root=True)
+        figure = axes.figure
         figure.set_figheight(max(figure.get_figheight(), 0.6 + height(drawn)))
 
 
 def below(axes: Axes, lines: int = 1) -> dict[str, Any]:
     """Where a legend stands below axes, under an x label of so many lines."""
-    down = ScaledTranslation(0, -0.28 - 0.15 * lines, axes.get_figure(root=True).dpi_scale_trans)
+    down = ScaledTranslation(0, -0.28 - 0.15 * lines, axes.figure.dpi_scale_trans)
     return {
         "loc": "upper center",
         "bbox_to_anchor": (0.45, 0),

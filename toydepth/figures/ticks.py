@@ -64,7 +64,7 @@ class Spaced(Formatter):
         """Where along the axis the values lie, and its end, in points."""
         axes = self.axis.axes
         box = axes.bbox.width if self.axis.axis_name == "x" else axes.bbox.height
-        length = box * 72 / axes.get_figure(root=True).dpi
+        length = box * 72 / axes.figure.dpi
         low, high = self.axis.get_view_interval()
         scale = self.axis.get_transform().transform
         low, high, *places = scale(np.array([low, high, *values], float))
