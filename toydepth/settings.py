@@ -224,6 +224,16 @@ def flatten(node: Any, prefix: str = "") -> Iterable[tuple[str, Any]]:
             yield f"{prefix}{f.name}", list(value) if isinstance(value, tuple) else value
 
 
+def nested(node: Any) -> dict[str, Any]:
+    """A checked configuration as plain nested data, tuples as lists: what it is read from."""
+    found: dict[str, Any] = {}
+    for f in fields(node):
+        value = getattr(node, f.name)
+        listed = list(value) if isinstance(value, tuple) else value
+        found[f.name] = nested(value) if is_dataclass(value) else listed
+    return found
+
+
 def meanings(schema: type, prefix: str = "") -> Iterable[tuple[str, Any, str, str]]:
     """(name, default, meaning, what it may be) of every setting, for `--help`."""
     for f in fields(schema):

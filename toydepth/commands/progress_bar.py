@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import time
@@ -17,14 +18,21 @@ _TENTHS = 10  # plain lines over the whole job, beside one at the end of each ru
 
 
 @contextmanager
-def progress(total_steps: int, plain: bool | None = None) -> Iterator[Bar]:
-    """Show the progress of a job of `total_steps` steps on stderr.
+def progress(total_steps: int, plain: bool | None = None, quiet: bool = False) -> Iterator[Bar]:
+    """Show the progress of a job of `total_steps` steps: on stderr, or under a notebook's cell.
 
     Args:
         total_steps: steps of the whole job, over all its rungs.
         plain: lines instead of a live bar; None for a bar only where stderr is a terminal that
             may be drawn on (NO_COLOR is unset and TERM is not "dumb").
+        quiet: nothing at all.
     """
+    if quiet:
+        yield Bar(total_steps, live=Silence())
+        return
+    if plain is None and Console().is_jupyter:
+        yield Bar(total_steps, live=Cell(total_steps))
+        return
     if plain is None:
         drawable = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         plain = not drawable or bool(os.environ.get("NO_COLOR"))
@@ -42,10 +50,37 @@ def progress(total_steps: int, plain: bool | None = None) -> Iterator[Bar]:
             yield Bar(total_steps, live)
 
 
+class Silence:
+    """Where a bar is drawn that nobody sees."""
+
+    console = Console(file=io.StringIO(), width=80)
+
+    def add_task(self, description: str, total: float, status: str) -> int:
+        return 0
+
+    def update(self, task: int, completed: float, description: str, status: str) -> None:
+        pass
+
+
+class Cell(Silence):
+    """One line under a notebook's cell that is drawn anew, as rich draws it on a terminal."""
+
+    def __init__(self, total: float):
+        from IPython.display import display
+
+        self._total = max(total, 1)
+        self._handle = display({"text/plain": "starting"}, raw=True, display_id=True)
+
+    def update(self, task: int, completed: float, description: str, status: str) -> None:
+        done = round(30 * min(completed / self._total, 1))
+        text = f"{description} [{'#' * done}{'.' * (30 - done)}] {status}"
+        self._handle.update({"text/plain": text}, raw=True)
+
+
 class Bar:
     """What `progress` yields. Steps are counted over the whole job."""
 
-    def __init__(self, total_steps: int, live: Progress | None):
+    def __init__(self, total_steps: int, live: Progress | Silence | None):
         self._total = total_steps
         self._live = live
         self._task = live.add_task("starting", total=total_steps, status="") if live else None

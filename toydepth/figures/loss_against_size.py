@@ -19,15 +19,17 @@ def loss_against_size(
     xlabel: str = "depth",
     ylabel: str = "test loss",
     references: Sequence[float] = (1, 3),
+    ax: Axes | None = None,
 ) -> Figure:
     """Each curve's points, its fitted line with the 95 % band, and guides L ~ s^-reference.
 
     The legend holds alpha +- half of its 95 % interval; bars are 1.96 standard
-    errors. Raises ValueError if there is nothing to draw.
+    errors. It is drawn on `ax`, or on a figure of its own. Raises ValueError if there is nothing
+    to draw.
     """
     if not any(len(curve.sizes) for curve in curves):
         raise ValueError("no curve holds a point: there is nothing to draw")
-    figure, axes = new_axes(curves)
+    figure, axes = new_axes(curves) if ax is None else (ax.get_figure(), ax)
     drawn = draw_losses(axes, curves, xlabel=xlabel, ylabel=ylabel, references=references)
     finish(axes, curves, *drawn)
     return figure

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from toydepth.commands.command_line import say
 from toydepth.commands.printed import Printed
@@ -27,9 +27,13 @@ from toydepth.results.alpha_over_training import alpha_over_training, measured_i
 from toydepth.results.crossovers import crossovers
 from toydepth.results.records import Estimate, ResultError, find_runs, read_result, write_record
 from toydepth.results.regimes import Run, columns, describe, label_regimes, pool_runs
-from toydepth.results.report_record import Crossover, RegimeRecord, ReportRecord
+from toydepth.results.report_record import Crossover, Point, RegimeRecord, ReportRecord
 from toydepth.results.time_exponents import along_training, trained_in
+from toydepth.scaling import PowerLaw
 from toydepth.settings import SettingError, fold, printable, reason
+
+if TYPE_CHECKING:
+    from toydepth.figures import Curve
 
 REFERENCES = {"depth": (1, 3), "width": (1,)}  # exponents that theory has
 DRAWN = 12  # regimes in one figure; more cannot be told apart
@@ -156,20 +160,15 @@ def _draw(curves: list, courses: list, crossed: list[Crossover]) -> dict[str, by
         return {}
     from toydepth.figures import (  # matplotlib is slow to import
         Course,
-        Curve,
         exponent_over_training,
         local_exponents,
         loss_against_size,
         png,
     )
 
-    drawn: dict[str, list[Curve]] = {}
+    drawn: dict[str, list["Curve"]] = {}
     for label, points, law, axis in curves:
-        data = columns(points)
-        converged = [point.converged is not False for point in points]
-        drawn.setdefault(axis, []).append(
-            Curve(label, data.sizes, data.losses, data.stderr, data.groups, converged, law)
-        )
+        drawn.setdefault(axis, []).append(curve(label, points, law))
     figures = {}
     for series in crossed:
         name = f"alpha_over_{series.axis}"
@@ -198,6 +197,15 @@ def _draw(curves: list, courses: list, crossed: list[Crossover]) -> dict[str, by
             else "share of each rung's training, from the rung below on",
         )
     return {name: png(figure) for name, figure in figures.items()}
+
+
+def curve(label: str, points: Sequence[Point], law: PowerLaw | None) -> "Curve":
+    """The losses of one regime, as figures take them."""
+    from toydepth.figures import Curve
+
+    data = columns(points)
+    converged = [point.converged is not False for point in points]
+    return Curve(label, data.sizes, data.losses, data.stderr, data.groups, converged, law)
 
 
 def _crossing(series: Crossover):

@@ -4,7 +4,6 @@ import sys
 import traceback
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -66,6 +65,7 @@ def attempt(cfg: DictConfig, folder: Path, standing: Standing | None) -> None:
     from toydepth.files import clear_halves, versions
     from toydepth.results.outcome import failure
     from toydepth.results.records import write_record
+    from toydepth.train.core import train_in_folder
 
     plain = OmegaConf.to_container(cfg, resolve=True)
     e = config.experiment(plain)
@@ -83,13 +83,22 @@ def attempt(cfg: DictConfig, folder: Path, standing: Standing | None) -> None:
         tell(e, go=False)
         ended(f"is {known.status} already")
         return
-    extra = {"experiment": hydra.runtime.choices.get("experiment"), "versions": versions()}
+    preset = hydra.runtime.choices.get("experiment")
     try:
         clear_halves(folder)
         resume.sign(folder, e)
         for left in ("error.txt", "result.json"):  # of an earlier try
             (folder / left).unlink(missing_ok=True)
-        run(e, folder, plain, extra, job_label(hydra))
+        tell(e, go=True)
+        answer = train_in_folder(
+            e,
+            folder,
+            cfg=plain,
+            say=partial(say_of, folder),
+            experiment=preset,
+            stop=signals.asked,
+            label=job_label(hydra),
+        )
     except Stopped:
         if not signals.asked():
             say_of(folder, f"another of its processes was asked to stop; {go_on(folder)}")
@@ -98,12 +107,17 @@ def attempt(cfg: DictConfig, folder: Path, standing: Standing | None) -> None:
         words = f"failed: {reason(error)}"
         try:
             (folder / "error.txt").write_text(traceback.format_exc())
-            write_record(folder / "result.json", failure(e, reason(error), **extra))
+            write_record(
+                folder / "result.json",
+                failure(e, reason(error), experiment=preset, versions=versions()),
+            )
             words += " (more in error.txt)"
         except OSError:  # the folder takes nothing any more, which may be why the job failed
             pass
         ended(words)
         return
+    took = f"trained for {answer.seconds:.0f} s"
+    say(f"{took}; this start compiled for {answer.compile_seconds:.0f} s")
     if standing is not None:
         ended(sentence(folder))
         return
@@ -123,114 +137,6 @@ def job_label(hydra: DictConfig) -> str | None:
     return None if alone else f"job {hydra.job.num} · "
 
 
-def prepare(e: Experiment) -> Any:
-    """A job on its devices, for all the processes that train it."""
-    from toydepth.engine import prepare_devices, prepare_job
-    from toydepth.toy import problem_of
-
-    prepare_devices(e.parallel.devices, place(e.parallel))
-    return prepare_job(e, problem_of(e), grid(e))
-
-
-def run(
-    e: Experiment, folder: Path, cfg: dict[str, Any], extra: dict[str, Any], label: str | None
-) -> None:
-    """Trains one ladder in its folder, from its last checkpoint if it has one.
-
-    Args:
-      label: stands before each line on its progress, where it is one of several jobs at a time.
-    """
-    from toydepth.commands.progress_bar import progress
-    from toydepth.engine import Checkpoints, compile_seconds, restore
-    from toydepth.engine import run as train
-    from toydepth.files import History, read_history
-    from toydepth.results import outcome
-    from toydepth.results.records import write_record
-    from toydepth.results.weights import save_rung
-    from toydepth.tracking import run_facts
-    from toydepth.tracking.start import import_ahead, start_tracker
-
-    tell(e, go=True)
-    compiled = compile_seconds()
-    import_ahead(e.tracker)
-    work = prepare(e)
-    said = partial(say_of, folder)
-    with Checkpoints(folder, said) as checkpoints:
-        at, rungs = restore(work, checkpoints, History.lines_of(folder))
-        known = at.total_step > 0
-        if known:
-            said(f"going on from step {at.total_step}")
-        lines = progress(work.total_steps, plain=True if label else None)
-        with History.open(folder, at.records) as history, lines as bar:
-            tracker = start_tracker(
-                e.tracker,
-                folder,
-                group=run_facts.group(e),
-                name=run_facts.name(e),
-                config=cfg,
-                resumed=known,
-                replicas=e.replicas,
-                axis=e.axis,
-            )
-
-            def record(line: dict[str, Any]) -> None:
-                history.append(line)
-                tracker.log(line)
-
-            def show(done: int, rung: str, *rest: float) -> None:
-                bar.update(done, f"{label or ''}{rung}", *rest)
-
-            try:
-                at = train(
-                    work,
-                    checkpoints,
-                    at,
-                    record=record,
-                    show=show,
-                    keep=partial(save_rung, folder, e.axis),
-                    rungs=rungs,
-                    stop=signals.asked,
-                )
-                answer = outcome.result(
-                    e,
-                    at.rungs,
-                    seconds=at.seconds,
-                    compile_seconds=compile_seconds() - compiled,
-                    devices=len(work.layout.devices),
-                    **extra,
-                )
-                write_record(folder / "result.json", answer)
-            except BaseException as error:
-                checkpoints.wait()  # before anything that may take longer than there is time
-                tracker.finish({"status": how_it_ended(error), "error": reason(error)})
-                raise
-    say(f"trained for {at.seconds:.0f} s; this start compiled for {answer.compile_seconds:.0f} s")
-    if e.tracker.kind != "none":
-        if e.tracker.artifact:
-            run_facts.draw(folder)
-        files = run_facts.files(folder) if e.tracker.artifact else []
-        course = run_facts.course(answer, read_history(folder))
-        tracker.finish(answer.model_dump(), course, files)
-
-
-def how_it_ended(error: BaseException) -> str:
-    """What a tracker is told of a run that ends with an error."""
-    from toydepth.engine import Stopped
-
-    failed = isinstance(error, Exception) and not isinstance(error, Stopped)
-    return "failed" if failed else "stopped"
-
-
-def grid(e: Experiment) -> Any:
-    """How a job is laid out over the devices of this process, or a refusal."""
-    from toydepth.engine import layout
-
-    try:
-        return layout(e.parallel.devices, replicas=e.replicas, batch=e.train.batch_size)
-    except ValueError as error:
-        raise SettingError("parallel.devices", e.parallel.devices, str(error)) from None
-
-
 def tell(e: Experiment, go: bool) -> None:
     """The first process of a job lets the others know whether there is something to train."""
     if place(e.parallel).count > 1:
@@ -245,11 +151,8 @@ def follow(e: Experiment) -> int:
 
     Returns the exit status.
     """
-    from toydepth.engine import Stopped, hear, prepare_devices, restore
-    from toydepth.engine import run as train
-
-    def nothing(*_: Any) -> None:
-        pass
+    from toydepth.engine import Stopped, hear, prepare_devices
+    from toydepth.train import core
 
     name = f"process {place(e.parallel).index}"
     with signals.listening(partial(say_of, name), "the first process says how to go on"):
@@ -257,18 +160,7 @@ def follow(e: Experiment) -> int:
             prepare_devices(e.parallel.devices, place(e.parallel))
             if not hear():
                 return 0
-            work = prepare(e)
-            at, rungs = restore(work, None)
-            at = train(
-                work,
-                None,
-                at,
-                record=nothing,
-                show=nothing,
-                keep=nothing,
-                rungs=rungs,
-                stop=signals.asked,
-            )
+            at = core.follow(e, signals.asked)
         except Stopped:
             return signals.status() if signals.asked() else 1
         except SettingError:

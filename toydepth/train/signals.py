@@ -73,6 +73,30 @@ def listening(
         ear.close()
 
 
+@contextmanager
+def interruptible() -> Iterator[Callable[[], bool]]:
+    """Whether SIGINT has come, for a caller who goes on afterwards, as in a notebook.
+
+    The first one is noted, so that the chunk in hand can be finished; a second one raises
+    KeyboardInterrupt where the program stands. Outside of the main thread nobody hears it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    came: list[int] = []
+
+    def note(number: int, frame: object) -> None:
+        if came:
+            raise KeyboardInterrupt
+        came.append(number)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(came)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _attend(
     ear: socket.socket, say: Callable[[str], None], then: str, others: Callable[[], list[int]]
 ) -> None:

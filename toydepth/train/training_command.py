@@ -27,7 +27,7 @@ from toydepth.config import Experiment
 from toydepth.processes import place
 from toydepth.settings import SettingError
 from toydepth.train import resume, signals
-from toydepth.train.job import follow, go_on, grid, job, tell
+from toydepth.train.job import follow, go_on, job, tell
 from toydepth.train.sweep import gather, watched
 
 VERB = Verb("train", Experiment, config.experiment)
@@ -126,6 +126,7 @@ def check_processes(command: command_line.Command) -> None:
 def check_devices(jobs: list[Experiment]) -> None:
     """Sets JAX up for all jobs of this process; refuses what the devices cannot divide."""
     from toydepth.engine import prepare_devices
+    from toydepth.train.core import grid
 
     asked = [e.parallel.devices for e in jobs]
     prepare_devices(None if None in asked else max(asked), place(jobs[0].parallel))
