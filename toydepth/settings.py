@@ -6,25 +6,44 @@ A schema is a frozen dataclass of settings and of further such dataclasses; a ve
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 
 class SettingError(ValueError):
-    """A setting that is not allowed, as one line: its name, its value and what is allowed."""
+    """What a user got wrong, as one line: a setting's name, its value and what is allowed.
 
-    def __init__(self, name: str, value: Any, allowed: str):
-        super().__init__(f"{show(name)}={show(value)} is not allowed: {allowed}")
+    Attributes:
+      setting: its name on the command line, such as `train.steps` or `data.path`.
+      value: what it was; None if it was not given.
+      allowed: what is wrong, or what would be allowed; one line of printable text.
+    """
+
+    def __init__(self, setting: str, value: Any, allowed: str):
+        super().__init__(setting, value, allowed)  # so that it can be pickled
+        self.setting = setting
+        self.value = value
+        self.allowed = allowed
+
+    def __str__(self) -> str:
+        return f"{show(self.setting)}={show(self.value)} is not allowed: {self.allowed}"
 
 
-def show(value: Any) -> str:
+def show(value: Any, most: int = 80) -> str:
     """A value as a person types it on the command line, cut where it is very long."""
-    named = {None: "null", True: "true", False: "false"}
-    value = list(value) if isinstance(value, tuple) else value
-    text = named[value] if value is None or isinstance(value, bool) else str(value)
-    text = printable(text)
-    return text if len(text) <= 80 else text[:77] + "..."
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    text = printable(list(value) if isinstance(value, tuple) else value)
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def listed(names: Collection[Any], most: int = 8) -> str:
+    """Names, the first `most` of them."""
+    first = [show(name) for name in list(names)[:most]]
+    if len(names) > most:
+        first.append(f"and {len(names) - most} more")
+    return ", ".join(first) or "none"
 
 
 def printable(text: object) -> str:
@@ -37,9 +56,13 @@ def fold(text: object) -> str:
     return printable(" ".join(str(text).split()))
 
 
-def reason(error: Exception) -> str:
-    """An exception as one line."""
-    return fold(f"{type(error).__name__}: {error}")
+def reason(error: BaseException, *, brief: bool = False) -> str:
+    """An exception as one line; `brief` of another library, whose words may be many."""
+    name = type(error).__name__
+    if not brief:
+        return fold(f"{name}: {error}")
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{name}: {show(lines[0], 160)}" if lines else name
 
 
 @dataclass(frozen=True)
@@ -154,20 +177,20 @@ def several(check: Check, *, distinct: bool = True, none: bool = False) -> Check
         _require(not distinct or len(set(values)) == len(values))
         return values
 
-    listed = "a list of different ones" if distinct else "a list of them"
-    choices = [check.allowed, f"or {listed}", *(["or null for none"] if none else [])]
+    words = "a list of different ones" if distinct else "a list of them"
+    choices = [check.allowed, f"or {words}", *(["or null for none"] if none else [])]
     return Check(", ".join(choices), read)
 
 
 def one_or_several(check: Check) -> Check:
     """One value or a list of different ones, read as a tuple; a list of one is that one."""
-    listed = several(check)
+    many = several(check)
 
     def read(value):
-        values = listed.read(value)
+        values = many.read(value)
         return values[0] if len(values) == 1 else values
 
-    return Check(listed.allowed, read)
+    return Check(many.allowed, read)
 
 
 def setting(default: Any, check: Check, meaning: str) -> Any:

@@ -15,7 +15,7 @@ WANDB_ENTITY. project= and entity= win over all these. The key is WANDB_API_KEY 
 `wandb login`. WANDB_MODE does not matter: sync is for runs that were offline.
 
 Exit status: 0 all well, 1 a run or a part of it was not sent (nothing is lost: sync again),
-2 an argument is not allowed or there is no key.
+2 an argument is not allowed, there is no key, or W&B's client is of an unknown version.
 """
 
 import hashlib
@@ -59,8 +59,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     import wandb
 
+    from toydepth.tracking.wandb_private import UnknownClient, check_version
     from toydepth.tracking.wandb_tracker import has_key
 
+    try:
+        check_version()
+    except UnknownClient as error:
+        say(error)
+        return 2
     if not has_key(wandb.setup(wandb.Settings(silent=True)).settings):
         say("W&B needs a key and there is none: set WANDB_API_KEY, or run `wandb login`")
         return 2

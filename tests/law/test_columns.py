@@ -2,8 +2,8 @@
 
 import pytest
 
-from toydepth.law.data_errors import DataError
 from toydepth.law.rows import read_rows
+from toydepth.settings import SettingError
 
 COMMON = {
     "width": "d_model width hidden_size n_embd embed_dim model_dim dim hidden_dim",
@@ -54,7 +54,9 @@ def test_case_and_separators_make_no_difference(tmp_path, variable, name):
 
 @pytest.mark.parametrize(("variable", "letter"), [("data", "d"), ("parameters", "n")])
 def test_a_small_letter_is_not_the_papers_letter(tmp_path, variable, letter):
-    with pytest.raises(DataError, match=f"data.columns.{variable}=null .* name one of {letter}, l"):
+    with pytest.raises(
+        SettingError, match=f"data.columns.{variable}=null .* name one of {letter}, l"
+    ):
         read(tmp_path, [letter, "loss"], [variable])
     rows = read(tmp_path, [letter, letter.upper(), "loss"], [variable])
     assert rows.columns[variable] == letter.upper()
@@ -132,14 +134,14 @@ def test_a_given_column_is_not_taken_for_another_variable(tmp_path):
     ],
 )
 def test_refuses(tmp_path, names, given, setting, value, allowed):
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(SettingError) as caught:
         read(tmp_path, names, ["width"], given)
     error = caught.value
     assert (error.setting, error.value, error.allowed) == (setting, value, allowed)
 
 
 def test_cuts_a_long_list_of_columns(tmp_path):
-    with pytest.raises(DataError, match="c0, c1, .*c11, and 988 more$"):
+    with pytest.raises(SettingError, match="c0, c1, .*c11, and 988 more$"):
         read(tmp_path, [f"c{i}" for i in range(1000)], ["width"])
 
 

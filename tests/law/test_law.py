@@ -12,7 +12,6 @@ import pytest
 from toydepth.commands import command_line
 from toydepth.commands.spec import groups, help_text
 from toydepth.law import law_command, law_settings
-from toydepth.law.data_errors import DataError
 from toydepth.settings import SettingError, defaults, meanings
 from toydepth.train import resume, training_command
 
@@ -192,7 +191,7 @@ def studies(monkeypatch):
 
     def prepare(study):
         if study.data.path == "bad.csv":
-            raise DataError("data.path", study.data.path, "row 3 has no loss")
+            raise SettingError("data.path", study.data.path, "row 3 has no loss")
         if study.data.path == "odd.csv":
             raise ValueError("odd.csv: it cannot\nbe used")
 

@@ -11,9 +11,9 @@ import platformdirs
 import pytest
 
 from toydepth.law import published as module
-from toydepth.law.data_errors import DataError
 from toydepth.law.published import PUBLISHED, fetch
 from toydepth.law.rows import read_rows
+from toydepth.settings import SettingError
 
 CONTENT = (
     b'{"run_name":"a","params_active_precise":50,"width":8,"depth":3,"tokens":9,"final_loss":3.5}\n'
@@ -42,7 +42,7 @@ def fails(error):
 
 
 def refusal(folder, open_url):
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(SettingError) as caught:
         fetch("gemstones", folder, open_url=open_url)
     assert caught.value.setting == "data.path"
     assert str(caught.value).startswith("data.path=null is not allowed: ")
@@ -140,7 +140,7 @@ def test_a_cache_that_cannot_be_used(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module.os, "replace", full)
+    monkeypatch.setattr("os.replace", full)
     assert "cannot be written (No space left on device)" in refusal(tmp_path, sends(CONTENT))
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 

@@ -7,9 +7,9 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from toydepth.law.data_errors import DataError
 from toydepth.law.published import PUBLISHED
 from toydepth.law.rows import exclude_highest, read_rows, subtract_depth
+from toydepth.settings import SettingError
 
 PROJECT = Path(__file__).parents[2]
 
@@ -44,7 +44,7 @@ def with_losses(tmp_path, losses):
 )
 def test_cells_of_csv_without_a_logarithm(tmp_path, cell, shown):
     path = csv_file(tmp_path, "1,2,", f"2,{cell},", f"{cell},3,", "4,5,")
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(SettingError) as caught:
         read_rows(path, ["depth"])
     assert (caught.value.setting, caught.value.value) == ("data.path", str(path))
     assert caught.value.allowed == (
@@ -73,7 +73,7 @@ def test_cells_of_csv_without_a_logarithm(tmp_path, cell, shown):
 def test_cells_of_json_without_a_logarithm(tmp_path, cell, shown):
     path = tmp_path / "runs.jsonl"
     path.write_text(f'{{"depth": 3, "loss": {cell}, "note": {cell}}}\n{{"depth": 3, "loss": 2}}')
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(SettingError) as caught:
         read_rows(path, ["depth"])
     assert f"1 of 2 rows lack a positive, finite number (line 1: loss is {shown});" in str(
         caught.value
@@ -85,11 +85,11 @@ def test_cells_of_parquet_without_a_logarithm(tmp_path):
     path = tmp_path / "runs.parquet"
     table = {"depth": [1, None, 3, 4], "loss": [2.0, 1.0, float("nan"), 1.0]}
     pyarrow.parquet.write_table(pyarrow.table(table), path)
-    with pytest.raises(DataError, match=r"\(row 2: depth is missing, row 3: loss is nan\)"):
+    with pytest.raises(SettingError, match=r"\(row 2: depth is missing, row 3: loss is nan\)"):
         read_rows(path, ["depth"])
     assert read_rows(path, ["depth"], drop_invalid=True).lines.tolist() == [1, 4]
     pyarrow.parquet.write_table(pyarrow.table({"depth": [True], "loss": [1.0]}), path)
-    with pytest.raises(DataError, match="row 1: depth is True"):
+    with pytest.raises(SettingError, match="row 1: depth is True"):
         read_rows(path, ["depth"])
 
 
@@ -99,10 +99,10 @@ def test_names_three_rows_and_counts_the_others(tmp_path):
         "5 of 5 rows lack a positive, finite number "
         "(line 2: loss is 0, line 3: loss is 0, line 4: loss is 0, ...); "
     )
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(SettingError) as caught:
         read_rows(path, ["depth"])
     assert caught.value.allowed == start + "data.drop_invalid=true leaves them out"
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(SettingError) as caught:
         read_rows(path, ["depth"], drop_invalid=True)
     assert caught.value.allowed == start + "no row is left"
 
@@ -129,7 +129,7 @@ def test_ties_of_the_last_one_excluded_go_too(tmp_path):
     ("losses", "count"), [([1, 2], 2), ([1, 2], 3), ([2, 2, 2], 1), ([1, 1, 2], 2), ([1, 2], -1)]
 )
 def test_refuses_to_exclude_all(tmp_path, losses, count):
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(SettingError) as caught:
         exclude_highest(with_losses(tmp_path, losses), count)
     assert (caught.value.setting, caught.value.value) == ("data.exclude_highest", count)
     assert f"some of the {len(losses)} rows" in caught.value.allowed
@@ -140,20 +140,20 @@ def test_subtracts_from_the_depth(tmp_path):
     assert subtract_depth(rows, 0.5).variables["depth"].tolist() == [0.5, 1.5, 2.5]
     assert subtract_depth(rows, 0).variables["depth"].tolist() == [1, 2, 3]
     assert rows.variables["depth"].tolist() == [1, 2, 3]
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(SettingError) as caught:
         subtract_depth(rows, 2)
     assert str(caught.value) == (
         "data.depth_offset=2 is not allowed: 2 of 3 depths would not be positive "
         "(line 2, line 3); the lowest is 1"
     )
-    with pytest.raises(DataError, match="data.depth_offset=nan"):
+    with pytest.raises(SettingError, match="data.depth_offset=nan"):
         subtract_depth(rows, float("nan"))
 
 
 def test_a_file_without_depth_has_no_offset(tmp_path):
     rows = read_rows(csv_file(tmp_path, "1,2,"), [])
     assert subtract_depth(rows, 0) is rows
-    with pytest.raises(DataError, match="the depth is not among the variables"):
+    with pytest.raises(SettingError, match="the depth is not among the variables"):
         subtract_depth(rows, 2)
 
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toydepth.law.data_errors import DataError
 from toydepth.law.rows import read_rows
+from toydepth.settings import SettingError
 
 ANY_FOLDER = settings(
     max_examples=40,
@@ -43,7 +43,7 @@ def write(path, table):
 
 def refusal(path, wanted=("width",), **options):
     """The error of a file, which has to be a line that any terminal can show."""
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(SettingError) as caught:
         read_rows(path, wanted, **options)
     assert str(caught.value).isprintable()
     assert str(caught.value).startswith(f"{caught.value.setting}=")
@@ -240,7 +240,7 @@ def test_any_content_reads_or_ends_in_one_line(tmp_path, name, start, content):
     path.write_bytes(start + content)
     try:
         rows = read_rows(path, ["width"])
-    except DataError as error:
+    except SettingError as error:
         assert str(error).isprintable()
     else:
         assert np.all(rows.losses > 0) and np.all(np.isfinite(rows.losses))

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 import wandb
@@ -15,7 +16,7 @@ import yaml
 from toydepth import config, settings, sync
 from toydepth.files import History, read_history, write_json
 from toydepth.results import outcome
-from toydepth.tracking import wandb_upload
+from toydepth.tracking import wandb_private, wandb_upload
 from toydepth.tracking.start import start_tracker
 
 DEPTHS = (2, 3, 6)
@@ -483,3 +484,20 @@ def test_what_is_not_allowed_is_one_line(arguments, words, tmp_path, monkeypatch
 def test_help_is_the_verbs_own(capsys):
     assert sync.main(["--help"]) == 0
     assert capsys.readouterr().out.strip() == sync.__doc__.strip()
+
+
+def test_another_version_of_the_client_is_a_line_that_says_what_to_do(
+    monkeypatch, capsys, tmp_path
+):
+    run = make_run(tmp_path / "run")
+    monkeypatch.setattr(wandb, "__version__", "0.32.1")
+    assert sync.main([str(run)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "0.32.1" in said
+    assert said.endswith("pip install 'wandb>=0.31,<0.32'\n")
+
+
+def test_the_version_that_is_installed_is_known():
+    wandb_private.check_version()
+    pins = (Path(__file__).parents[2] / "pyproject.toml").read_text()
+    assert f'"wandb>={wandb_private.KNOWN},<' in pins

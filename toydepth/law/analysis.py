@@ -3,7 +3,6 @@
 from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
-from toydepth.law.data_errors import DataError
 from toydepth.law.prepared import Prepared, in_units, select, shapes_of
 from toydepth.law.rows import Rows
 from toydepth.scaling import (
@@ -23,6 +22,7 @@ from toydepth.scaling import (
     profile_intervals,
     warnings,
 )
+from toydepth.settings import SettingError
 
 MANY = 20  # shapes from which on the cluster-robust covariance is good
 LEFT_OUT = 200  # groups of shapes at most that are left out in turn
@@ -159,7 +159,7 @@ def _refit(prepared: Prepared, depth_offset: float, highest: int) -> LawFit | st
     try:
         rows = select(prepared.everything, depth_offset, highest)
         return _fit(prepared, prepared.fit.law, rows)
-    except DataError as error:
+    except SettingError as error:
         return error.allowed
     except ValueError as error:
         return str(error)

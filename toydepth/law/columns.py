@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from toydepth.law.data_errors import DataError, listed
+from toydepth.settings import SettingError, listed
 
 # What others call them.
 NAMES = {
@@ -30,7 +30,7 @@ def find_columns(
       prefer: columns to take where the file has them.
 
     Raises:
-      DataError: of `data.columns.VARIABLE`, where the file has no such column, or more than one.
+      SettingError: of `data.columns.VARIABLE`, where the file has no such column, or more than one.
     """
     columns: dict[str, str] = {}
     for variable in variables:
@@ -38,7 +38,7 @@ def find_columns(
         if name is None:
             continue
         if name not in names:
-            raise _error(variable, name, f"the file has the columns {listed(names)}")
+            raise _error(variable, name, f"the file has the columns {listed(names, 12)}")
         if name in columns.values():
             other = next(v for v, column in columns.items() if column == name)
             raise _error(variable, name, f"it is the column of {other} too")
@@ -56,12 +56,12 @@ def _by_name(variable: str, names: Collection[str], preferred: str | None) -> st
     known = {_key(name) for name in NAMES[variable]}
     found = [name for name in names if _key(name) in known]
     if len(found) > 1:
-        raise _error(variable, None, f"name one of the columns {listed(found)}")
+        raise _error(variable, None, f"name one of the columns {listed(found, 12)}")
     if not found:
         raise _error(
             variable,
             None,
-            f"no column has a usual name of the {variable}; name one of {listed(names)}",
+            f"no column has a usual name of the {variable}; name one of {listed(names, 12)}",
         )
     return found[0]
 
@@ -71,5 +71,5 @@ def _key(name: str) -> str:
     return name if len(name) == 1 else name.translate({ord(c): None for c in "_- "}).lower()
 
 
-def _error(variable: str, name: str | None, allowed: str) -> DataError:
-    return DataError(f"data.columns.{variable}", name, allowed)
+def _error(variable: str, name: str | None, allowed: str) -> SettingError:
+    return SettingError(f"data.columns.{variable}", name, allowed)

@@ -50,7 +50,7 @@ class Prepared(NamedTuple):
 def select(rows: Rows, depth_offset: float, highest: int) -> Rows:
     """The rows that are fitted: depth counted from the offset, the highest losses left out.
 
-    Raises DataError where a depth is not above the offset or no row is left.
+    Raises SettingError where a depth is not above the offset or no row is left.
     """
     return exclude_highest(subtract_depth(rows, depth_offset), highest)
 
@@ -86,7 +86,7 @@ def prepare(study: Study) -> Prepared:
     """Reads the table and fits the law.
 
     Raises:
-      DataError: the table is not there, or not what it should be.
+      SettingError: the table is not there, or not what it should be.
       SettingError: a setting does not suit the table or the law.
     """
     law, data = law_of(study), study.data

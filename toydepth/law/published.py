@@ -1,10 +1,7 @@
 """Tables that others published: where they are, and how to know that a copy is right."""
 
-import contextlib
 import hashlib
 import http.client
-import os
-import tempfile
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,7 +10,8 @@ from typing import Any
 
 import platformdirs
 
-from toydepth.law.data_errors import DataError, show
+from toydepth.files import write_whole
+from toydepth.settings import SettingError, show
 
 TIMEOUT = 20.0
 """Seconds without an answer after which a download is given up."""
@@ -88,7 +86,7 @@ def fetch(
       open_url: called with the address and `timeout` in seconds.
 
     Raises:
-      DataError: of `data.path`, if it cannot be downloaded or kept, or is not what was
+      SettingError: of `data.path`, if it cannot be downloaded or kept, or is not what was
         published; it says where to put the file by hand.
     """
     table = PUBLISHED[name]
@@ -100,12 +98,12 @@ def fetch(
     except FileNotFoundError:
         kept = None
     except OSError as error:
-        raise DataError(
+        raise SettingError(
             "data.path", None, f"{path} cannot be read ({_why(error)}); give data.path=FILE"
         ) from None
     if kept is not None:
         if not _is(table, kept):
-            raise DataError(
+            raise SettingError(
                 "data.path",
                 None,
                 f"{path} is not the file that was published; delete it, or give data.path=FILE",
@@ -115,19 +113,20 @@ def fetch(
         with open_url(table.address, timeout=TIMEOUT) as response:
             content = response.read(LIMIT + 1)
     except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: a proxy
-        raise DataError(
+        raise SettingError(
             "data.path", None, f"{table.address} was not downloaded ({_why(error)}); {by_hand}"
         ) from None
     if not _is(table, content):
-        raise DataError(
+        raise SettingError(
             "data.path",
             None,
             f"{table.address} did not send the whole file that was published; {by_hand}",
         )
     try:
-        _write_whole(path, content)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, content)
     except OSError as error:
-        raise DataError(
+        raise SettingError(
             "data.path", None, f"{path} cannot be written ({_why(error)}); give data.path=FILE"
         ) from None
     return path
@@ -142,17 +141,3 @@ def _why(error: Exception) -> str:
     if isinstance(reason, Exception):  # urllib wraps the system's own error
         error = reason
     return show(getattr(error, "strerror", None) or str(error) or type(error).__name__)
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """The file appears with all of its content or not at all, also to another process."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise

@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from toydepth.law.columns import find_columns
-from toydepth.law.data_errors import DataError, show
 from toydepth.law.table_files import place, read_table
+from toydepth.settings import SettingError, show
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def read_rows(
       drop_invalid: leave out rows with a number that is missing, not positive or not finite.
 
     Raises:
-      DataError: of `data.path` for the file and its rows, of `data.columns.VARIABLE` for a
+      SettingError: of `data.path` for the file and its rows, of `data.columns.VARIABLE` for a
         column that is not there or not the only one.
     """
     path = Path(os.path.expanduser(path))  # a shell leaves the ~ of data.path=~/runs.csv
@@ -77,7 +77,7 @@ def read_rows(
             where = place(str(path), table.lines[row])
             examples.append(f"{where}: {show(column)} is {_shown(cells[column][row])}")
         remedy = "no row is left" if drop_invalid else "data.drop_invalid=true leaves them out"
-        raise DataError(
+        raise SettingError(
             "data.path",
             str(path),
             f"{(~valid).sum()} of {len(valid)} rows lack a positive, finite number "
@@ -102,7 +102,7 @@ def exclude_highest(rows: Rows, count: int) -> Rows:
     go too.
 
     Raises:
-      DataError: of `data.exclude_highest`, if it is negative or no row is left.
+      SettingError: of `data.exclude_highest`, if it is negative or no row is left.
     """
     if count == 0:
         return rows
@@ -120,8 +120,8 @@ def exclude_highest(rows: Rows, count: int) -> Rows:
     )
 
 
-def _excluding(count: int, rows: Rows) -> DataError:
-    return DataError(
+def _excluding(count: int, rows: Rows) -> SettingError:
+    return SettingError(
         "data.exclude_highest",
         count,
         f"it must be a whole number from 0 that leaves some of the {len(rows.losses)} rows",
@@ -132,17 +132,17 @@ def subtract_depth(rows: Rows, offset: float) -> Rows:
     """Counts the depth from `offset`: the papers compare fits in l with fits in l - 2.
 
     Raises:
-      DataError: of `data.depth_offset`, where a depth would not be positive.
+      SettingError: of `data.depth_offset`, where a depth would not be positive.
     """
     if offset == 0:
         return rows
     if "depth" not in rows.variables:
-        raise DataError("data.depth_offset", offset, "the depth is not among the variables")
+        raise SettingError("data.depth_offset", offset, "the depth is not among the variables")
     depth = rows.variables["depth"] - offset
     bad = np.flatnonzero(~(np.isfinite(depth) & (depth > 0)))
     if bad.size:
         where = ", ".join(place(rows.source, rows.lines[row]) for row in bad[:3])
-        raise DataError(
+        raise SettingError(
             "data.depth_offset",
             offset,
             f"{bad.size} of {len(depth)} depths would not be positive "
@@ -165,4 +165,4 @@ def _shown(cell: Any) -> str:
         return "missing"
     if isinstance(cell, str):
         return f"'{show(cell)}'"
-    return f"{cell:g}" if isinstance(cell, float) else show(cell)
+    return f"{cell:g}" if isinstance(cell, float) else show(str(cell))

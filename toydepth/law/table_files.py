@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from toydepth.law.data_errors import DataError, listed, show
+from toydepth.settings import SettingError, listed, show
 
 
 class Table(NamedTuple):
@@ -31,7 +31,7 @@ def read_table(path: Path) -> Table:
     """Reads the file by the ending of its name.
 
     Raises:
-      DataError: of `data.path`, if it cannot be read, or is no table of at least one row.
+      SettingError: of `data.path`, if it cannot be read, or is no table of at least one row.
     """
     content = _content(path)
     read = READERS.get(path.suffix.lower())
@@ -48,8 +48,8 @@ def place(path: str, line: int) -> str:
     return f"{'row' if path.lower().endswith('.parquet') else 'line'} {line}"
 
 
-def _unreadable(path: Path, why: str) -> DataError:
-    return DataError("data.path", str(path), why)
+def _unreadable(path: Path, why: str) -> SettingError:
+    return SettingError("data.path", str(path), why)
 
 
 def _content(path: Path) -> bytes:
@@ -75,7 +75,7 @@ def _refuse_repeated(path: Path, names: list[str], where: str) -> None:
     # A spreadsheet's empty last columns have no name; none of them is ever asked for.
     repeated = [name for name, count in Counter(names).items() if name and count > 1]
     if repeated:
-        raise _unreadable(path, f"{where} more than one column named {listed(repeated)}")
+        raise _unreadable(path, f"{where} more than one column named {listed(repeated, 12)}")
 
 
 def _read_csv(path: Path, content: bytes, delimiter: str = ",") -> Table:

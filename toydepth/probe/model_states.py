@@ -10,7 +10,6 @@ from jaxtyping import Float
 
 from toydepth.geometry import Clusters, Sample, Stream, clusters
 from toydepth.probe.language import (
-    LanguageError,
     LanguageModel,
     LossSums,
     Trace,
@@ -24,6 +23,7 @@ from toydepth.probe.language import (
 from toydepth.probe.language.prompts import place
 from toydepth.probe.probe_settings import Probe
 from toydepth.probe.subject import Subject
+from toydepth.settings import SettingError
 
 TYPICAL = 8  # example tokens of each cluster
 
@@ -63,7 +63,7 @@ def load_model(model: str, device: str | None, dtype: str | None) -> LanguageMod
 def check(probe: Probe) -> None:
     """Loads the model and measures two tokens, so that what is wrong is said before a folder is.
 
-    Raises LanguageError, and ValueError in one line for states that cannot be measured.
+    Raises SettingError, and ValueError in one line for states that cannot be measured.
     """
     lm = load_model(probe.model, probe.device, probe.dtype)
     stream = Stream(10, 0, (probe.middle_start, probe.middle_stop))
@@ -77,7 +77,7 @@ def check(probe: Probe) -> None:
 def probe_model(probe: Probe, show: Callable[[int, str], None]) -> Measured:
     """Runs the model over the texts; `show` is told how many tokens are done.
 
-    Raises LanguageError as `hidden_states` and `trace` do.
+    Raises SettingError as `hidden_states` and `trace` do.
     """
     lm = load_model(probe.model, probe.device, probe.dtype)
     notes: list[str] = []
@@ -163,7 +163,7 @@ def _named() -> Iterator[None]:
         yield
     except UnknownArchitecture:
         raise
-    except LanguageError as error:
+    except SettingError as error:
         inside = ("prompt", "subject", "answer", "noise", "samples")
         setting = f"trace.{error.setting}" if error.setting in inside else error.setting
-        raise LanguageError(setting, error.value, error.allowed) from None
+        raise SettingError(setting, error.value, error.allowed) from None

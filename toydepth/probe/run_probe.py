@@ -18,7 +18,7 @@ __all__ = ["prepare", "run", "sentence"]  # what `commands/analysis_command.py` 
 
 
 def prepare(probe: Probe) -> None:
-    """Raises SettingError, LanguageError or ValueError for what cannot be probed."""
+    """Raises SettingError, SettingError or ValueError for what cannot be probed."""
     if probe.run is not None:
         from toydepth.probe.toy_states import read_run
 

@@ -17,6 +17,7 @@ from toydepth.files import read_history
 from toydepth.settings import printable, reason
 from toydepth.tracking import wandb_lines
 from toydepth.tracking.wandb_address import Address
+from toydepth.tracking.wandb_private import key_in_netrc
 
 if TYPE_CHECKING:  # W&B takes a second to import: only runs that use it pay
     import wandb
@@ -251,12 +252,6 @@ def _mode() -> str:
 
 def has_key(settings: wandb.Settings) -> bool:
     """Whether W&B finds a key, in the places where it looks for one, without asking for it."""
-    import wandb
-    from wandb.sdk.lib import wbauth
-
     if settings.api_key or settings.identity_token_file:
         return True
-    try:
-        return bool(wbauth.read_netrc_auth(host=settings.base_url))
-    except wandb.errors.AuthenticationError:
-        return False
+    return key_in_netrc(settings.base_url)

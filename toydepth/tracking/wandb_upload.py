@@ -7,7 +7,6 @@ as whole history records, which keep the measurement's own clock, and the summar
 from __future__ import annotations
 
 import http.client
-import json
 import os
 import tempfile
 import urllib.error
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from toydepth.settings import fold
-from toydepth.tracking import wandb_lines
+from toydepth.tracking import wandb_lines, wandb_private
 from toydepth.tracking.wandb_address import Address
 from toydepth.tracking.wandb_tracker import keep_config, keep_files
 
@@ -69,8 +68,10 @@ def upload(run: Tracked, opened: Callable[[Address], None]) -> Uploaded:
 
     Raises:
       UploadError: not all has arrived.
+      UnknownClient: W&B's client is of a version that is not known.
       wandb.errors.Error: the server cannot be reached or refuses the run.
     """
+    wandb_private.check_version()
     # What the client writes beside is not needed once all has arrived: the folder has everything.
     with tempfile.TemporaryDirectory(prefix="toydepth-sync-") as place:
         os.environ["WANDB_DATA_DIR"] = place  # where W&B keeps an artifact until it is sent
@@ -109,26 +110,23 @@ def _upload(run: Tracked, opened: Callable[[Address], None], place: str) -> Uplo
             init_timeout=_START_SECONDS,
             finish_timeout=_FINISH_SECONDS,
             finish_timeout_raises=True,
-            x_update_finish_state=ended,
-            x_server_side_derived_summary=True,  # the client would put its own clock into it
-            # This machine and this program are not those of the run.
-            x_disable_stats=True,
-            x_disable_machine_info=True,
-            x_save_requirements=False,
-            disable_git=True,
+            disable_git=True,  # this program is not that of the run
             disable_code=True,
+            **wandb_private.upload_settings(ended),
         ),
     )
     opened(Address(page.id, page.project, page.entity))
     if not page.resumed:
-        page._settings.run_group = run.group  # goes out with the name
+        wandb_private.set_group(page, run.group)
         page.name = run.name
     sent = _send(page, run)
     try:
         page.finish(exit_code=wandb_lines.EXIT[run.result["status"]] if ended else 0)
     except TimeoutError:
         raise UploadError(f"W&B did not take all of it in {_FINISH_SECONDS} s") from None
-    _check(place)
+    # The client ends as if all were well if the server has refused data.
+    if words := wandb_private.refused(Path(place)):
+        raise UploadError(f"W&B did not take all of it: {fold(words)}")
     return Uploaded(sent, page.url)
 
 
@@ -150,7 +148,7 @@ def _send(page, run: Tracked) -> int:
     for step, line in enumerate([*lines, *closing]):
         if step >= known and not ended:
             own = {"_runtime": line.get("seconds", seconds)}
-            page._interface.publish_history(page, line | own, step=step)
+            wandb_private.send_line(page, line | own, step)
     table = f"loss_by_{axis}_table"
     chart = wandb_lines.loss_chart(result, axis)
     if chart:
@@ -173,11 +171,3 @@ def _send(page, run: Tracked) -> int:
 def _whole(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The newest value of everything that is in the lines."""
     return {key: value for line in lines for key, value in line.items()}
-
-
-def _check(place: str) -> None:
-    """The client ends as if all were well if the server has refused data; its own log tells."""
-    for log in Path(place).glob("wandb/run-*/logs/debug-internal.log"):
-        for line in log.read_text(errors="replace").splitlines():
-            if "filestream: fatal error" in line:
-                raise UploadError(f"W&B did not take all of it: {fold(json.loads(line)['msg'])}")

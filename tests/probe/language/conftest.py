@@ -145,11 +145,11 @@ def model(folder):
 
 @pytest.fixture
 def refusal():
-    """refusal(function, *arguments): the LanguageError, a line that any terminal can show."""
-    from toydepth.probe.language import LanguageError
+    """refusal(function, *arguments): the SettingError, a line that any terminal can show."""
+    from toydepth.settings import SettingError
 
     def get(function, *arguments, **options):
-        with pytest.raises(LanguageError) as caught:
+        with pytest.raises(SettingError) as caught:
             function(*arguments, **options)
         error = caught.value
         assert str(error).isprintable()

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from toydepth.probe.language import hidden_states, hub, load
-from toydepth.probe.language.model_errors import LanguageError
+from toydepth.settings import SettingError
 
 load_module = importlib.import_module(
     "toydepth.probe.language.load"
@@ -355,7 +355,7 @@ def hub_error(kind, message="first line\nsecond line"):
         ("RevisionNotFoundError", "not this revision"),
         (OSError("it does not appear to have a file named model.safetensors"), "@refs/pr/1"),
         (ImportError("needs sentencepiece"), "pip install 'toydepth[llm]'"),
-        (KeyError("rope\x1b"), "KeyError: 'rope\\\\x1b'"),
+        (KeyError("rope\x1b"), "KeyError: 'rope\\x1b'"),
         (RuntimeError(""), "it cannot be loaded (RuntimeError)"),
     ],
 )
@@ -418,7 +418,7 @@ def test_the_room_is_imported_without_them():
 
 
 def test_errors_are_lines():
-    error = LanguageError("model", "a\x1b[31m\nb" + "c" * 100, "it is not one")
+    error = SettingError("model", "a\x1b[31m\nb" + "c" * 100, "it is not one")
     assert str(error).isprintable()
     assert str(error).startswith("model=a\\x1b[31m\\nbccc")
     assert str(error).endswith("... is not allowed: it is not one")

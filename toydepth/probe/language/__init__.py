@@ -8,13 +8,14 @@ are needed, since they are optional (pip install 'toydepth[llm]'). The public AP
 - `hidden_states`  the states of the texts' tokens after every block -> `Batch` after `Batch`
 - `read_out`       what the last block and the head read in each layer's state; `LossSums`
 - `trace`          causal tracing of a fact -> `Trace`
-- `LanguageError`  a setting that model or text do not allow
-- `UnknownArchitecture`  one that `read_out` or `trace` cannot step into
+- `UnknownArchitecture`  a model that `read_out` or `trace` cannot step into
+
+What model or text do not allow is a `SettingError` (`toydepth.settings`).
 """
 
+from toydepth.probe.language.blocks import UnknownArchitecture
 from toydepth.probe.language.language_model import LanguageModel
 from toydepth.probe.language.load import load
-from toydepth.probe.language.model_errors import LanguageError, UnknownArchitecture
 from toydepth.probe.language.readout import LossSums, read_out
 from toydepth.probe.language.states import Batch, hidden_states
 from toydepth.probe.language.texts import Texts, read_texts
@@ -22,7 +23,6 @@ from toydepth.probe.language.tracing import Trace, trace
 
 __all__ = [
     "Batch",
-    "LanguageError",
     "LanguageModel",
     "LossSums",
     "Texts",

@@ -13,7 +13,7 @@ from toydepth.probe.language.language_model import (
     run,
     watched,
 )
-from toydepth.probe.language.model_errors import UnknownArchitecture
+from toydepth.settings import SettingError
 
 EXAMPLE = "Each layer of a residual network changes the state a little."
 
@@ -32,6 +32,13 @@ class Blocks(NamedTuple):
     dtype: Any
 
 
+class UnknownArchitecture(SettingError):
+    """A measurement that steps inside the model does not know its parts.
+
+    Hidden states and their angles need no such knowledge, and still come.
+    """
+
+
 def find_blocks(lm: LanguageModel, measurement: str, starts: Iterable[int]) -> Blocks:
     """Finds the blocks, and shows on an example that the model can be run from between them.
 
@@ -45,7 +52,8 @@ def find_blocks(lm: LanguageModel, measurement: str, starts: Iterable[int]) -> B
     """
     import torch
 
-    unknown = UnknownArchitecture(lm.name, measurement)
+    words = f"{measurement} does not know this architecture; the angles still come"
+    unknown = UnknownArchitecture("model", lm.name, words)
     modules = block_list(lm.model, lm.layers)
     if modules is None:
         raise unknown

@@ -4,6 +4,8 @@ import socket
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
+INSTALL = "pip install 'toydepth[llm]'"  # the extra that has what models need
+
 
 def unreachable() -> str | None:
     """Why the hub cannot be reached; None if it may be."""

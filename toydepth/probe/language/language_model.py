@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
-from toydepth.probe.language.model_errors import LanguageError, reason
+from toydepth.settings import SettingError, reason
 
 
 class LanguageModel(NamedTuple):
@@ -77,12 +77,12 @@ def call(lm: LanguageModel, ids, mask=None, *, last_only: bool = False, **option
     """The model's output for token ids (batch, length), without a cache and without gradients.
 
     Raises:
-      LanguageError: of `model`, if it has no embedding for one of the tokens.
+      SettingError: of `model`, if it has no embedding for one of the tokens.
     """
     import torch
 
     if int(ids.max()) >= lm.vocabulary():
-        raise LanguageError(
+        raise SettingError(
             "model",
             lm.name,
             f"its tokenizer gives token {int(ids.max())}, but it has {lm.vocabulary()} embeddings",
@@ -106,16 +106,16 @@ def run(lm: LanguageModel, ids, mask=None, *, last_only: bool = False) -> Run:
       last_only: leave out the logits of all positions but the last, where the model can.
 
     Raises:
-      LanguageError: of `model`, if it gives no hidden states, of one width.
+      SettingError: of `model`, if it gives no hidden states, of one width.
     """
     with watched(block_list(lm.model, lm.layers) or []) as calls:
         output = call(lm, ids, mask, last_only=last_only, output_hidden_states=True)
     states = getattr(output, "hidden_states", None)
     logits = getattr(output, "logits", None)
     if not states or len(states) < 2 or any(state is None for state in states):
-        raise LanguageError("model", lm.name, "it gives no hidden states")
+        raise SettingError("model", lm.name, "it gives no hidden states")
     if logits is None:
-        raise LanguageError("model", lm.name, "it has no head over its vocabulary")
+        raise SettingError("model", lm.name, "it has no head over its vocabulary")
     states, entered = list(states), [state for _, state, _ in calls]
     if len(entered) == len(states) - 1 and all(_fits(state, ids) for state in entered):
         # The same tensors, but for Mamba's, which begin after the first block.
@@ -124,7 +124,7 @@ def run(lm: LanguageModel, ids, mask=None, *, last_only: bool = False) -> Run:
             # OPT-350m goes back to the narrower width of its embedding after the last block.
             states[-1] = first(calls[-1][2])
     if any(not _fits(state, ids) or state.shape != states[0].shape for state in states):
-        raise LanguageError("model", lm.name, "its hidden states are not one vector for each token")
+        raise SettingError("model", lm.name, "its hidden states are not one vector for each token")
     return Run(tuple(states), logits)
 
 
@@ -154,14 +154,14 @@ def plain_ids(lm: LanguageModel, text: str) -> list[int]:
     """The tokens of a text, without those that mark its beginning and end.
 
     Raises:
-      LanguageError: of `model`, if its tokenizer cannot read the text.
+      SettingError: of `model`, if its tokenizer cannot read the text.
     """
     try:
         # A long text is cut after it is tokenised, of which some tokenizers would warn.
         return list(lm.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
     except Exception as error:
-        raise LanguageError(
-            "model", lm.name, f"its tokenizer does not take the text ({reason(error)})"
+        raise SettingError(
+            "model", lm.name, f"its tokenizer does not take the text ({reason(error, brief=True)})"
         ) from None
 
 

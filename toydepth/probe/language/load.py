@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from toydepth.probe.language.hub import unreachable
+from toydepth.probe.language.hub import INSTALL, unreachable
 from toydepth.probe.language.language_model import LanguageModel, plain_ids, run, text_config
-from toydepth.probe.language.model_errors import INSTALL, LanguageError, listed, reason, show
+from toydepth.settings import SettingError, listed, reason, show
 
 DTYPES = ("float32", "bfloat16", "float16")
 
@@ -30,7 +30,7 @@ def load(model: str, *, device: str | None = None, dtype: str | None = None) -> 
       dtype: float32, bfloat16 or float16; that of the file if None.
 
     Raises:
-      LanguageError: of `model`, `device` or `dtype`.
+      SettingError: of `model`, `device` or `dtype`.
     """
     _require(model)
     path = Path(os.path.expanduser(model))
@@ -56,7 +56,7 @@ def load(model: str, *, device: str | None = None, dtype: str | None = None) -> 
         weights["use_safetensors"] = True
     try:
         network, tokenizer = _load(model, source, options, weights, device)
-    except LanguageError:
+    except SettingError:
         raise
     except Exception as error:  # a broken file can raise anything inside the libraries
         raise _refusal(model, source, options, error) from None
@@ -68,7 +68,7 @@ def _require(model: str) -> None:
         import torch  # noqa: F401
         import transformers  # noqa: F401
     except ImportError:
-        raise LanguageError(
+        raise SettingError(
             "model", model, f"language models need transformers and PyTorch: {INSTALL}"
         ) from None
 
@@ -81,7 +81,9 @@ def _device(device: str | None) -> str:
     try:
         torch.empty(1, device=device).cpu()
     except Exception as error:  # of AssertionError too, where PyTorch has no CUDA
-        raise LanguageError("device", device, f"PyTorch cannot use it ({reason(error)})") from None
+        raise SettingError(
+            "device", device, f"PyTorch cannot use it ({reason(error, brief=True)})"
+        ) from None
     return device
 
 
@@ -91,7 +93,7 @@ def _dtype(dtype: str | None):
     if dtype is None:
         return "auto"
     if dtype not in DTYPES:
-        raise LanguageError("dtype", dtype, f"it must be one of {', '.join(DTYPES)}")
+        raise SettingError("dtype", dtype, f"it must be one of {', '.join(DTYPES)}")
     return getattr(torch, dtype)
 
 
@@ -111,37 +113,37 @@ def _check_gguf(model: str, path: Path) -> None:
         with path.open("rb") as file:
             magic = file.read(4)
     except OSError as error:
-        raise LanguageError("model", model, f"it cannot be read ({show(error.strerror)})") from None
+        raise SettingError("model", model, f"it cannot be read ({show(error.strerror)})") from None
     if magic != b"GGUF":
-        raise LanguageError("model", model, "it is not a GGUF file")
+        raise SettingError("model", model, "it is not a GGUF file")
     try:
         import accelerate  # noqa: F401
         import gguf  # noqa: F401
     except ImportError:
-        raise LanguageError(
+        raise SettingError(
             "model", model, f"GGUF files need gguf and accelerate: {INSTALL}"
         ) from None
 
 
 def _check_folder(model: str, path: Path) -> None:
     if not path.is_dir():
-        raise LanguageError("model", model, "it is neither a folder nor a file that ends in .gguf")
+        raise SettingError("model", model, "it is neither a folder nor a file that ends in .gguf")
     names = sorted(file.name for file in path.iterdir())
     if "config.json" not in names:
         packed = [name for name in names if name.lower().endswith(".gguf")]
         what = f"give one of its files: {listed(packed)}" if packed else "it is not a model"
-        raise LanguageError("model", model, f"it is a folder without config.json; {what}")
+        raise SettingError("model", model, f"it is a folder without config.json; {what}")
     if not any(name.endswith(".safetensors") for name in names):
         pickled = [name for name in names if name.endswith((".bin", ".pt", ".pth", ".ckpt"))]
         found = f"; {listed(pickled)} may hold code, and is not read" if pickled else ""
-        raise LanguageError(
+        raise SettingError(
             "model", model, f"it has no weights in safetensors (*.safetensors){found}"
         )
 
 
 def _hub_id(model: str, path: Path) -> str:
     if path.suffix.lower() == ".gguf" or not HUB_ID.fullmatch(model):
-        raise LanguageError(
+        raise SettingError(
             "model", model, "there is no such folder or file, and it is not an id of the hub"
         )
     return model
@@ -158,7 +160,7 @@ def _load(model, source, options, weights, device):
         )
         missing = sorted(info["missing_keys"])
         if missing:  # transformers would draw them at random
-            raise LanguageError(
+            raise SettingError(
                 "model",
                 model,
                 f"its file lacks weights of a causal language model: {listed(missing, 3)}",
@@ -166,8 +168,8 @@ def _load(model, source, options, weights, device):
         try:
             tokenizer = AutoTokenizer.from_pretrained(source, **options)
         except Exception as error:
-            raise LanguageError(
-                "model", model, f"its tokenizer cannot be loaded ({reason(error)})"
+            raise SettingError(
+                "model", model, f"its tokenizer cannot be loaded ({reason(error, brief=True)})"
             ) from None
     return network.to(device).eval(), tokenizer
 
@@ -193,16 +195,18 @@ def _quiet(all_of_it: bool):
             os.environ["DISABLE_SAFETENSORS_CONVERSION"] = asked
 
 
-def _refusal(model: str, source: str, options: dict, error: Exception) -> LanguageError:
+def _refusal(model: str, source: str, options: dict, error: Exception) -> SettingError:
     """Which of the many ways to fail it was, in one line."""
     from huggingface_hub import errors
 
     if "Unrecognized configuration class" in str(error):
-        return LanguageError("model", model, "it is not a causal language model")
+        return SettingError("model", model, "it is not a causal language model")
     if "trust_remote_code" in str(error):
-        return LanguageError("model", model, "it needs code of its own, which is not run")
+        return SettingError("model", model, "it needs code of its own, which is not run")
     if isinstance(error, ImportError):
-        return LanguageError("model", model, f"a package is missing ({reason(error)}); {INSTALL}")
+        return SettingError(
+            "model", model, f"a package is missing ({reason(error, brief=True)}); {INSTALL}"
+        )
     causes: list[BaseException] = []
     while error is not None and error not in causes:
         causes.append(error)
@@ -232,8 +236,8 @@ def _refusal(model: str, source: str, options: dict, error: Exception) -> Langua
             f"not read; give a revision that has them, such as {source}@refs/pr/1"
         )
     else:
-        why = f"it cannot be loaded ({reason(causes[0])})"
-    return LanguageError("model", model, why)
+        why = f"it cannot be loaded ({reason(causes[0], brief=True)})"
+    return SettingError("model", model, why)
 
 
 def _checked(model: str, name: str, network, tokenizer) -> LanguageModel:
@@ -248,12 +252,14 @@ def _checked(model: str, name: str, network, tokenizer) -> LanguageModel:
         other = [*ids, 1 % lm.vocabulary()]
         ran = run(lm, torch.tensor([[*ids, 0], other]))
         before = ran.logits[:, : len(ids)].float()
-    except LanguageError as error:
-        raise LanguageError("model", model, error.allowed) from None
+    except SettingError as error:
+        raise SettingError("model", model, error.allowed) from None
     except Exception as error:
-        raise LanguageError("model", model, f"it cannot be run ({reason(error)})") from None
+        raise SettingError(
+            "model", model, f"it cannot be run ({reason(error, brief=True)})"
+        ) from None
     # The rows may differ by rounding; an encoder's differ by more even before it is trained.
     rounding = 1e-4 if ran.logits.dtype == torch.float32 else 2e-2
     if (before[0] - before[1]).abs().max() > rounding * before.std():
-        raise LanguageError("model", model, "it is not causal: its states depend on later tokens")
+        raise SettingError("model", model, "it is not causal: its states depend on later tokens")
     return lm._replace(layers=len(ran.states) - 1, width=ran.states[0].shape[-1])

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from toydepth.probe.language.language_model import LanguageModel, plain_ids, special_ids
-from toydepth.probe.language.model_errors import LanguageError
+from toydepth.settings import SettingError
 
 
 class Prompt(NamedTuple):
@@ -27,22 +27,22 @@ def place(lm: LanguageModel, prompt: str, subject: str, answer: str) -> Prompt:
     Spaces at the end of the prompt are the answer's, as tokenizers have them.
 
     Raises:
-      LanguageError: of `prompt`, `subject` or `answer`.
+      SettingError: of `prompt`, `subject` or `answer`.
     """
     text = prompt.rstrip(" ")
     start = text.find(subject)
     if not subject.strip() or start < 0:
-        raise LanguageError("subject", subject, "it is not a part of the prompt")
+        raise SettingError("subject", subject, "it is not a part of the prompt")
     ids = plain_ids(lm, text)
     if len(ids) < 2:
-        raise LanguageError("prompt", prompt, "at least two tokens are needed")
+        raise SettingError("prompt", prompt, "at least two tokens are needed")
     before, _ = special_ids(lm)
     positions = lm.positions()
     if positions is not None and len(before) + len(ids) > positions:
-        raise LanguageError("prompt", prompt, f"the model takes at most {positions} tokens")
+        raise SettingError("prompt", prompt, f"the model takes at most {positions} tokens")
     begin, end = _span(lm, text, ids, start, start + len(subject))
     if begin >= end:
-        raise LanguageError("subject", subject, "no token of the prompt is its own")
+        raise SettingError("subject", subject, "no token of the prompt is its own")
     answers = _answers(lm, text, ids, prompt[len(text) :], answer)
     return Prompt([*before, *ids], (len(before) + begin, len(before) + end), answers)
 
@@ -70,7 +70,7 @@ def _shared(lm, text: str, ids: list[int]) -> tuple[int, bool]:
 
 def _answers(lm, text: str, ids: list[int], gap: str, answer: str) -> list[int]:
     if not answer.strip():
-        raise LanguageError("answer", answer, "it is empty")
+        raise SettingError("answer", answer, "it is empty")
     if gap or answer[0].isspace():
         joined = [gap + answer]
     else:
@@ -84,5 +84,5 @@ def _answers(lm, text: str, ids: list[int], gap: str, answer: str) -> list[int]:
     # A space that is a token of its own says nothing about the answer.
     found = [id for id in dict.fromkeys(found) if lm.tokenizer.decode([id]).strip()]
     if not found:
-        raise LanguageError("answer", answer, "it begins within a token, or with a blank one")
+        raise SettingError("answer", answer, "it begins within a token, or with a blank one")
     return found

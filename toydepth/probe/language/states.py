@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from toydepth.probe.language.language_model import LanguageModel, plain_ids, run, special_ids
-from toydepth.probe.language.model_errors import LanguageError
 from toydepth.probe.language.texts import Texts
+from toydepth.settings import SettingError
 
 
 class Batch(NamedTuple):
@@ -54,7 +54,7 @@ def hidden_states(
       show: is told how many tokens are done, after every batch.
 
     Raises:
-      LanguageError: of `length`, `batch_size`, `tokens`; of `text`, at the end, if no piece had
+      SettingError: of `length`, `batch_size`, `tokens`; of `text`, at the end, if no piece had
         two tokens; of `model`, if it gives no hidden states.
     """
     before, after = special_ids(lm)
@@ -64,14 +64,14 @@ def hidden_states(
 
 def _check(lm, length, shortest, batch_size, tokens):
     if not shortest <= length:
-        raise LanguageError("length", length, f"it must be a whole number from {shortest}")
+        raise SettingError("length", length, f"it must be a whole number from {shortest}")
     positions = lm.positions()
     if positions is not None and length > positions:
-        raise LanguageError("length", length, f"the model takes at most {positions} tokens")
+        raise SettingError("length", length, f"the model takes at most {positions} tokens")
     if batch_size < 1:
-        raise LanguageError("batch_size", batch_size, "it must be a whole number from 1")
+        raise SettingError("batch_size", batch_size, "it must be a whole number from 1")
     if tokens is not None and tokens < 1:
-        raise LanguageError("tokens", tokens, "it must be a whole number from 1")
+        raise SettingError("tokens", tokens, "it must be a whole number from 1")
 
 
 def _batches(lm, texts, around, length, batch_size, tokens, show) -> Iterator[Batch]:
@@ -88,7 +88,7 @@ def _batches(lm, texts, around, length, batch_size, tokens, show) -> Iterator[Ba
             show(done)
     if not done:
         source = texts.source if isinstance(texts, Texts) else None
-        raise LanguageError("text", source, "at least two tokens are needed")
+        raise SettingError("text", source, "at least two tokens are needed")
 
 
 def _pieces(lm, texts, around, length) -> Iterator[list[int]]:

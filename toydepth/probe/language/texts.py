@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
-from toydepth.probe.language.hub import unreachable
-from toydepth.probe.language.model_errors import INSTALL, LanguageError, listed, reason, show
+from toydepth.probe.language.hub import INSTALL, unreachable
+from toydepth.settings import SettingError, listed, reason, show
 
 FINEWEB = "HuggingFaceFW/fineweb:sample-10BT"  # the corpus of the depth paper
 CORPUS_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?(:[\w.-]+)?")
@@ -48,10 +48,10 @@ def read_texts(text: str | None, *, column: str = "text", limit: int | None = No
       limit: how many texts at most. A long text file counts as one for each million characters.
 
     Raises:
-      LanguageError: of `text`, `column` or `limit`; of a line of the file when it is read.
+      SettingError: of `text`, `column` or `limit`; of a line of the file when it is read.
     """
     if limit is not None and limit < 1:
-        raise LanguageError("limit", limit, "it must be a whole number from 1")
+        raise SettingError("limit", limit, "it must be a whole number from 1")
     documents, whole = _find(text, column)
     return Texts(islice(documents, limit), whole, text)
 
@@ -65,7 +65,7 @@ def _find(text: str | None, column: str) -> tuple[Iterator[str], bool]:
             files = sorted(p for p in path.rglob("*") if p.suffix.lower() in (".txt", ".md"))
             files = [file for file in files if file.is_file()]
             if not files:
-                raise LanguageError("text", text, "it is a folder without *.txt and *.md files")
+                raise SettingError("text", text, "it is a folder without *.txt and *.md files")
             return chain.from_iterable(_parts(text, file) for file in files), True
         if path.is_file():
             path.open("rb").close()
@@ -74,14 +74,14 @@ def _find(text: str | None, column: str) -> tuple[Iterator[str], bool]:
             return _parts(text, path), True
         missing = not (text and path.exists())
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
-        if isinstance(error, LanguageError):
+        if isinstance(error, SettingError):
             raise
         why = getattr(error, "strerror", None) or error
-        raise LanguageError("text", text, f"it cannot be read ({show(why)})") from None
+        raise SettingError("text", text, f"it cannot be read ({show(why)})") from None
     if not missing:
-        raise LanguageError("text", text, "it is neither a file nor a folder")
+        raise SettingError("text", text, "it is neither a file nor a folder")
     if not CORPUS_ID.fullmatch(text) or path.suffix.lower() in (".txt", ".md", *JSON_LINES):
-        raise LanguageError(
+        raise SettingError(
             "text", text, "there is no such file or folder, and it is not an id of the hub"
         )
     return _corpus(text, text, column), False
@@ -94,10 +94,10 @@ def _lines(text: str, path: Path, read: Callable) -> Iterator:
             while part := read(file):
                 yield part
     except UnicodeDecodeError:
-        raise LanguageError("text", text, f"{show(path.name)} is not UTF-8 text") from None
+        raise SettingError("text", text, f"{show(path.name)} is not UTF-8 text") from None
     except OSError as error:
         why = f"{show(path.name)} cannot be read ({show(error.strerror)})"
-        raise LanguageError("text", text, why) from None
+        raise SettingError("text", text, why) from None
 
 
 def _parts(text: str, path: Path) -> Iterator[str]:
@@ -114,7 +114,7 @@ def _json_lines(text: str, path: Path, column: str) -> Iterator[str]:
         except (ValueError, RecursionError):
             row = None
         if not isinstance(row, dict):
-            raise LanguageError("text", text, f"line {number} is not a JSON object")
+            raise SettingError("text", text, f"line {number} is not a JSON object")
         yield _cell(row, column, f"line {number}")
 
 
@@ -122,7 +122,7 @@ def _cell(row: dict, column: str, place: str) -> str:
     cell = row.get(column)
     if not isinstance(cell, str):
         strings = [name for name, value in row.items() if isinstance(value, str)]
-        raise LanguageError(
+        raise SettingError(
             "column", column, f"{place} has no text of that name; it has {listed(strings)}"
         )
     return cell
@@ -133,14 +133,12 @@ def _corpus(text: str | None, corpus: str, column: str) -> Iterator[str]:
     try:
         import datasets
     except ImportError:
-        raise LanguageError(
-            "text", text, f"a corpus of the hub needs datasets: {INSTALL}"
-        ) from None
+        raise SettingError("text", text, f"a corpus of the hub needs datasets: {INSTALL}") from None
     name, _, configuration = corpus.partition(":")
     what = f"{name}, the default, " if text is None else ""
     offline = unreachable()
     if offline:
-        raise LanguageError(
+        raise SettingError(
             "text",
             text,
             f"{what or 'it is no file or folder here, and as a corpus of the hub it '}"
@@ -149,10 +147,10 @@ def _corpus(text: str | None, corpus: str, column: str) -> Iterator[str]:
     try:
         rows = datasets.load_dataset(name, configuration or None, split="train", streaming=True)
     except Exception as error:  # of many libraries, from the network to the formats of files
-        raise LanguageError(
+        raise SettingError(
             "text",
             text,
-            f"{what}cannot be streamed from the hub ({reason(error)}); "
+            f"{what}cannot be streamed from the hub ({reason(error, brief=True)}); "
             "give text=FILE, or OWNER/NAME:CONFIGURATION of a corpus",
         ) from None
     return _stream(text, rows, column)
@@ -168,7 +166,7 @@ def _stream(text: str | None, rows, column: str) -> Iterator[str]:
         except StopIteration:
             return
         except Exception as error:
-            raise LanguageError(
-                "text", text, f"the stream broke at row {number} ({reason(error)})"
+            raise SettingError(
+                "text", text, f"the stream broke at row {number} ({reason(error, brief=True)})"
             ) from None
         yield _cell(row, column, f"row {number}")

@@ -10,8 +10,8 @@ from jaxtyping import Float
 
 from toydepth.probe.language.blocks import Blocks, find_blocks, resume
 from toydepth.probe.language.language_model import LanguageModel, call, first, watched
-from toydepth.probe.language.model_errors import LanguageError
 from toydepth.probe.language.prompts import place
+from toydepth.settings import SettingError
 
 ENTRIES = 1 << 12  # tokens whose embeddings are measured at once
 
@@ -75,16 +75,16 @@ def trace(
       show: is told how many runs are done, and of how many.
 
     Raises:
-      LanguageError: of `prompt`, `subject`, `answer`, `noise`, `samples`, `batch_size`, `window`.
+      SettingError: of `prompt`, `subject`, `answer`, `noise`, `samples`, `batch_size`, `window`.
       UnknownArchitecture: if the blocks are not known.
     """
     import torch
 
     if not 0 <= noise < math.inf:
-        raise LanguageError("noise", noise, "it must be a finite number from 0")
+        raise SettingError("noise", noise, "it must be a finite number from 0")
     for name, count in {"samples": samples, "batch_size": batch_size, "window": window}.items():
         if count < 1:
-            raise LanguageError(name, count, "it must be a whole number from 1")
+            raise SettingError(name, count, "it must be a whole number from 1")
     ids, (begin, end), answers = place(lm, prompt, subject, answer)
     tried = sorted({1, (lm.layers + 1) // 2, lm.layers})
     blocks = find_blocks(lm, "causal tracing", tried)
