@@ -35,9 +35,7 @@ def load_rung(folder: Path, depth: int, like: nnx.State) -> nnx.State:
         with np.load(path, allow_pickle=False) as file:
             found = {name: file[name] for name in file.files}
     except FileNotFoundError:
-        raise ValueError(
-            f"{path} is not there: the run was trained by an older toydepth or has not come so far"
-        ) from None
+        raise ValueError(f"{path} is not there: the run has not come so far") from None
     except Exception as error:  # a damaged archive raises what zipfile or NumPy have at hand
         raise ValueError(f"{path} cannot be read: {error}") from None
     wanted = _flat(nnx.to_pure_dict(like))
