@@ -95,7 +95,7 @@ def test_a_run_arrives_whole_with_its_own_steps_and_times(server, tmp_path, capf
         assert line["_timestamp"] == record["time"]
         assert line["_runtime"] == line["seconds"] == record["seconds"]
         assert (line["step"], line["total_step"]) == (record["step"], record["total_step"])
-        assert line[f"{record['kind']}/depth_{record['depth']:02d}/loss"] == record["loss"]
+        assert line[f"{record['kind']}/depth_{record['size']:02d}/loss"] == record["loss"]
     result = json.loads((folder / "result.json").read_text())
     found = page.summary
     assert found["status"] == "completed" and page.exits == [0]
@@ -336,7 +336,7 @@ def check(page, lines, times=None):
     for n, (line, record) in enumerate(zip(page.history, lines, strict=False)):
         assert line["_step"] == n and line["total_step"] == record["total_step"]
         assert line["_timestamp"] in times[n]
-        assert line[f"{record['kind']}/depth_{record['depth']:02d}/loss"] == record["loss"]
+        assert line[f"{record['kind']}/depth_{record['size']:02d}/loss"] == record["loss"]
 
 
 def many(server, root, monkeypatch, count):

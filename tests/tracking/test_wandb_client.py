@@ -58,7 +58,7 @@ def check(page, history):
     for number, (row, record) in enumerate(zip(lines, history, strict=True)):
         assert row["_step"] == number and row["_timestamp"] == record["time"]
         assert (row["step"], row["total_step"]) == (record["step"], record["total_step"])
-        name = f"{record['kind']}/depth_{record['depth']:02d}/loss"
+        name = f"{record['kind']}/depth_{record['size']:02d}/loss"
         assert row[name] == pytest.approx(record["loss"], rel=1e-12)
 
 
