@@ -43,7 +43,7 @@ def train(e) -> tuple[dict[int, float], list[dict], float]:
     with tempfile.TemporaryDirectory() as folder, Checkpoints(Path(folder)) as checkpoints:
         at = run(job, checkpoints, Progress(), record=records.append, show=nothing, keep=nothing)
     tests = [line for line in records if line["kind"] == "test"]
-    return {r["depth"]: r["loss"] for r in at.rungs}, tests, at.seconds
+    return {r["size"]: r["loss"] for r in at.rungs}, tests, at.seconds
 
 
 def main() -> None:
@@ -61,8 +61,8 @@ def main() -> None:
         (bar, _, published), (losses, tests, continued) = map(train, schedules)
         passed = {}
         for line in tests:
-            if line["loss"] < (bar[line["depth"]] or math.inf):
-                passed.setdefault(line["depth"], line["seconds"])
+            if line["loss"] < (bar[line["size"]] or math.inf):
+                passed.setdefault(line["size"], line["seconds"])
         reached = max(passed.values()) if len(passed) == len(bar) else None
         figures[kind] = {
             "steps": args.steps,

@@ -28,14 +28,14 @@ def test_only_what_ended_since_the_start_counts_and_sets_the_pace(tmp_path, monk
 
 def test_a_job_that_ended_is_told_in_one_line(tmp_path):
     rungs = [
-        {"depth": depth, "replica": replica, "temperature": None, "loss": loss, "loss_stderr": None}
-        | {"status": "diverged" if loss is None else "completed", "converged": None}
+        {"size": depth, "replica": replica, "loss": loss, "loss_stderr": None, "converged": None}
+        | {"status": "diverged" if loss is None else "completed", "steps": 9, "parameters": 8}
         for depth, losses in {3: (0.2, 0.1, 0.15), 6: (0.02, None, 0.02), 12: (None,) * 3}.items()
         for replica, loss in enumerate(losses)
     ]
     teacher = {"kind": "mixed", "rho": 0.9, "seed": 4, "depth": 64, "width": 16}
-    written = {"schema": 1, "status": "diverged", "teacher": teacher, "axis": "depth"}
-    written |= {"student": {}, "objective": "mse", "head": None, "settings": {}, "rungs": rungs}
+    written = {"schema": 2, "status": "diverged", "teacher": teacher, "axis": "depth"}
+    written |= {"objective": "mse", "temperature": None, "settings": {"seed": 0}, "rungs": rungs}
     losses = "loss at depth 3: 0.1 to 0.2, 6: 0.02 (1 of 3 diverged), 12: diverged"
     for alpha, words in {
         None: "",
@@ -46,8 +46,12 @@ def test_a_job_that_ended_is_told_in_one_line(tmp_path):
         (tmp_path / "result.json").write_text(json.dumps(written))
         told = f"mixed (rho = 0.9) teacher, seed 4, diverged{words}; {losses}"
         assert sentence(tmp_path) == told
-    for alpha in ({"value": 2.5, "low": 2.0, "high": None}, {"low": 2.0, "high": 3.0}, "2.5"):
+    for alpha, words in (
+        ({"value": 2.5, "low": 2.0, "high": None}, "not an estimate with both ends"),
+        ({"low": 2.0, "high": 3.0}, "alpha.value is missing"),
+        ("2.5", "alpha is '2.5', not an object"),
+    ):
         (tmp_path / "result.json").write_text(json.dumps(written | {"alpha": alpha}))
-        assert "alpha is" in sentence(tmp_path) and "not an exponent" in sentence(tmp_path)
+        assert words in sentence(tmp_path)
     (tmp_path / "result.json").write_text("{")
     assert "is not JSON" in sentence(tmp_path)

@@ -107,13 +107,13 @@ def test_a_rung_that_diverges_is_marked_and_the_others_stand(make, tmp_path, met
     broken = dataclasses.replace(problem, loss=breaks_at_depth_4)
     rungs, records = trained(e, tmp_path / "broken", problem=broken)
 
-    by_depth = {r["depth"]: r for r in rungs}
+    by_depth = {r["size"]: r for r in rungs}
     assert [by_depth[d]["status"] for d in (2, 4, 8)] == ["completed", "diverged", "completed"]
     assert by_depth[2]["loss"] == whole[0]["loss"]
     assert by_depth[4]["loss"] is None
     bad = by_depth[4]["diverged_step"]
     assert 0 < bad < 30
-    assert max(r["step"] for r in records if r["depth"] == 4) == 10 * (bad // 10 + 1)
+    assert max(r["step"] for r in records if r["size"] == 4) == 10 * (bad // 10 + 1)
     assert np.isfinite(by_depth[8]["loss"])
 
 
@@ -161,14 +161,14 @@ def test_the_target_cache_changes_no_number(make, tmp_path):
 def test_convergence_is_measured_by_doubling(make, tmp_path, method):
     train = {"converge": True, "tolerance": 0.2, "max_doublings": 2, "method": method}
     rungs, records = trained(make(merged({"train": train})), tmp_path)
-    assert [r["depth"] for r in rungs if r["depth"] == 2] == [2]
+    assert [r["size"] for r in rungs if r["size"] == 2] == [2]
     for rung in rungs:
         sequence = rung["annealed"]
         assert 2 <= len(sequence) <= 3 and sequence[-1] == pytest.approx(rung["loss"], rel=1e-6)
         assert rung["steps"] == 30 * (2 ** len(sequence) - 1)
         assert rung["converged"] is bool(abs(1 - sequence[-1] / sequence[-2]) < 0.2)
         assert rung["converged"] or len(sequence) == 3
-        steps = [r["step"] for r in records if r["depth"] == rung["depth"] and r["kind"] == "train"]
+        steps = [r["step"] for r in records if r["size"] == rung["size"] and r["kind"] == "train"]
         fine = {round(10 ** (k / 10)) for k in range(24)}  # early steps are told in finer parts
         ends = set(range(10, rung["steps"] + 1, 10))
         assert steps == sorted(ends | {m for m in fine if m <= rung["steps"]})
@@ -216,10 +216,10 @@ def test_one_rung_settles_while_another_trains_on(make, tmp_path):
     problem = depth_problem(e)
     broken = dataclasses.replace(problem, loss=slow_at_depth_4)
     rungs, records = trained(e, tmp_path, problem=broken)
-    settled, other = sorted(rungs, key=lambda r: r["depth"])
+    settled, other = sorted(rungs, key=lambda r: r["size"])
     assert settled["converged"] is True and settled["steps"] == 90
     assert other["steps"] > 90
-    assert max(r["step"] for r in records if r["depth"] == 2) == 90
+    assert max(r["step"] for r in records if r["size"] == 2) == 90
 
 
 @pytest.mark.slow
@@ -269,7 +269,7 @@ def test_every_reported_rung_is_kept_as_it_was_tested(make, tmp_path, method):
         if not rung["reported"]:
             continue
         teacher = problem.teacher(e.teacher.seed + rung["replica"])
-        params = jax.tree.map(lambda x, r=rung: x[r["replica"], 0], kept[rung["depth"]])
+        params = jax.tree.map(lambda x, r=rung: x[r["replica"], 0], kept[rung["size"]])
         found = []
         for batch in range(e.train.test_batches):
             rows = jnp.arange(e.train.batch_size)

@@ -117,4 +117,4 @@ def test_killed_at_random_moments(name, kills, seed, ladder, start, numbers, tmp
     process.join()
     assert process.exitcode == 0, process.said()
     assert numbers(tmp_path / f"cut-{ended}") == whole
-    assert read_result(tmp_path / f"cut-{ended}" / "result.json")["status"] == "completed"
+    assert read_result(tmp_path / f"cut-{ended}" / "result.json").status == "completed"

@@ -55,7 +55,7 @@ def test_a_sweep_by_ray_reports_what_one_machine_does_also_when_a_node_is_lost(
     try:
         histories = [tmp_path / "sweep" / number / "history.jsonl" for number in "01"]
         deadline = time.monotonic() + 600
-        while not all(h.exists() and '"depth": 3' in h.read_text() for h in histories):
+        while not all(h.exists() and '"size": 3' in h.read_text() for h in histories):
             assert waiting.poll() is None and time.monotonic() < deadline
             time.sleep(0.02)
         cluster.remove_node(node, allow_graceful=False)

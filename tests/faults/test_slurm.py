@@ -140,7 +140,7 @@ def test_a_sweep_by_slurm_reports_what_one_machine_does_also_when_a_job_is_reque
     try:
         history = tmp_path / "sweep" / "1" / "history.jsonl"
         deadline = time.monotonic() + 600
-        while not (history.exists() and '"depth": 3' in history.read_text()):
+        while not (history.exists() and '"size": 3' in history.read_text()):
             assert waiting.poll() is None and time.monotonic() < deadline
             time.sleep(0.02)
         queue = ask(slurm, "squeue", "-h", "-r", "-o", "%F_%K").split()

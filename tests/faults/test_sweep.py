@@ -26,7 +26,8 @@ def test_a_broken_sweep_ends_in_the_report_of_one_left_alone(
     # And one that had failed: its answer names the error, and another try may go better.
     failed = tmp_path / "cut" / "2"
     failed.mkdir()
-    answer = {"schema": 1, "status": "failed", "error": "OSError: pulled out"}
+    answer = {"status": "failed", "error": "OSError: pulled out", "rungs": []}
+    answer = json.loads((done / "result.json").read_text()) | answer
     (failed / "result.json").write_text(json.dumps(answer))
     (failed / "error.txt").write_text("of an earlier try")
 

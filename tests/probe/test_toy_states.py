@@ -65,7 +65,7 @@ def run(monkeypatch, tmp_path, capsys):
 def test_the_two_signatures(run, trained):
     kind, folder, _ = trained
     status, found, printed, _ = run(f"run={folder}")
-    assert status == 0 and found["schema"] == 1
+    assert status == 0 and found["schema"] == 2
     teachers = [s for s in found["subjects"] if s["kind"] == "teacher"]
     assert [t["facts"]["teacher_seed"] for t in teachers] == [0, 1]
     for teacher in teachers:
@@ -215,18 +215,24 @@ def test_an_error_of_an_earlier_try_is_forgotten(run, trained, tmp_path):
     assert status == 0 and not (tmp_path / "out" / "error.txt").exists()
 
 
-def probed(folder, steps, kind="model", **changes):
-    subjects = [
-        {"kind": kind, "label": f"{depth} layers", "facts": {}, "depth": depth,
-         "middle_step": {"value": step, "stderr": 0.01 * step}}
-        for depth, step in steps.items()
-    ]  # fmt: skip
-    folder.mkdir(parents=True)
-    contents = {"schema": 1, "name": "model", "subjects": subjects, **changes}
-    (folder / "probe.json").write_text(json.dumps(contents))
+@pytest.fixture
+def probed(network_record, probe_record):
+    def write(folder, steps, kind="model", facts=None, error=0.01):
+        unknown = dict.fromkeys(("stderr", "low", "high"))
+        subjects = [
+            network_record(
+                kind, f"{depth} layers", depth, facts or {},
+                {"value": step, **unknown} | ({"stderr": error * step} if error else {}),
+            )
+            for depth, step in steps.items()
+        ]  # fmt: skip
+        folder.mkdir(parents=True)
+        (folder / "probe.json").write_text(json.dumps(probe_record("model", subjects)))
+
+    return write
 
 
-def test_compare_fits_the_step_against_depth(tmp_path):
+def test_compare_fits_the_step_against_depth(tmp_path, probed):
     probed(tmp_path / "a" / "one", {6: 1.2 / 6, 12: 1.2 / 12})
     probed(tmp_path / "a" / "two", {24: 1.18 / 24, 48: 1.22 / 48})
     command = [sys.executable, "-m", "toydepth.probe", "compare", "a", "output=found"]
@@ -242,16 +248,12 @@ def test_compare_fits_the_step_against_depth(tmp_path):
     )
 
 
-def test_compare_keeps_what_differs_apart(monkeypatch, tmp_path, capsys):
+def test_compare_keeps_what_differs_apart(monkeypatch, tmp_path, capsys, probed):
     monkeypatch.chdir(tmp_path)
     for teacher, exponent in (("shared", 1.0), ("independent", 0.5)):
-        facts = {"teacher": teacher, "objective": "mse"}
-        subjects = [
-            {"kind": "student", "label": f"depth {depth}", "facts": facts, "depth": depth,
-             "middle_step": {"value": depth**-exponent, "stderr": None}}
-            for depth in (2, 3, 6, 12)
-        ]  # fmt: skip
-        probed(tmp_path / teacher, {}, subjects=subjects)
+        facts = {"teacher": teacher, "objective": "mse", "block": "residual"}
+        steps = {depth: depth**-exponent for depth in (2, 3, 6, 12)}
+        probed(tmp_path / teacher, steps, "student", facts, error=None)
     monkeypatch.setattr("sys.argv", ["probe", "compare", "shared", "independent", "output=found"])
     probe_command.main()
     found = json.loads((tmp_path / "found" / "compare.json").read_text())
@@ -269,17 +271,17 @@ def test_compare_keeps_what_differs_apart(monkeypatch, tmp_path, capsys):
     [
         ([], "no RESULT given"),
         (["nowhere"], "RESULT=nowhere is no probe"),
-        (["bad"], "probe.json is no probe.json of toydepth"),
-        (["odd"], "a student of depth 0"),
+        (["bad"], "probe.json is not a toydepth probe: angles is missing"),
+        (["odd"], "subjects[0].depth is 0, not a whole number, 1 or more"),
         (["still"], "no network of 3 layers or more has a middle step"),
         (["--all"], "--all is not known"),
         (["bad", "output="], "output= names no folder"),
     ],
 )
-def test_compare_refuses(monkeypatch, capsys, tmp_path, words, line):
+def test_compare_refuses(monkeypatch, capsys, tmp_path, probed, words, line):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad").mkdir()
-    (tmp_path / "bad" / "probe.json").write_text('{"schema": 1}')
+    (tmp_path / "bad" / "probe.json").write_text('{"schema": 2, "status": "completed"}')
     probed(tmp_path / "odd", {0: 0.1}, "student")
     probed(tmp_path / "still", {6: 0.0})
     monkeypatch.setattr("sys.argv", ["probe", "compare", *words])

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from omegaconf import OmegaConf
 
-from toydepth.report.report_command import build_report, main, print_report
+from toydepth.report.report_command import Written, build_report, main, print_report
 from toydepth.results.records import ResultError
 from toydepth.results.regimes import verdict
+from toydepth.results.report_record import ReportRecord
 from toydepth.scaling import Estimate, fit_power_law
 from toydepth.train.sweep import Gather
 
@@ -22,7 +23,7 @@ DEPTHS = (3, 6, 12, 24)
 
 def rung(depth, loss, replica=0, **changes):
     return {
-        "depth": depth, "replica": replica, "temperature": None, "loss": loss,
+        "size": depth, "replica": replica, "temperature": None, "loss": loss,
         "loss_stderr": None if loss is None else 0.01 * abs(loss),
         "steps": 100, "parameters": 10 * depth,
         "converged": True, "status": "completed", "diverged_step": None,
@@ -37,21 +38,30 @@ def ladder(alpha, replica=0, depths=DEPTHS, level=1.0, **changes):
     ]
 
 
-def result(kind="shared", rungs=None, seed=0, settings=None, **changes):
-    fixed = {"teacher.kind": kind, "teacher.depth": 64, "teacher.seed": seed,
-             "student.block": "residual",
-             "student.width": 16, "objective.kind": "mse",
+def result(kind="shared", rungs=None, seed=0, settings=None, head=None, **changes):
+    fixed = {"student.block": "residual", "student.width": 16, "objective.head": head,
              "train.steps": 100, "seed": 0, "replicas": 1,
              "optimizer.learning_rate": 0.008}  # fmt: skip
     return {
-        "schema": 1, "status": "completed", "error": None,
+        "schema": 2, "status": "completed", "error": None, "axis": "depth",
         "teacher": {"kind": kind, "depth": 64, "width": 16, "seed": seed},
-        "student": {"block": "residual", "width": 16}, "objective": "mse",
-        "head": None, "temperature": None,
+        "objective": "mse", "temperature": None,
         "experiment": None, "settings": fixed | (settings or {}),
         "rungs": ladder(3) if rungs is None else rungs,
         "alpha": None, "alpha_reason": None, "local_alpha": [], "seconds": 1.0, "versions": {},
     } | changes  # fmt: skip
+
+
+def failed(error):
+    return result(rungs=[], status="failed", error=error)
+
+
+def report_of(folders, output=None):
+    """What build_report leaves in report.json."""
+    written = build_report(folders, output)
+    found = strict(written.folder / "report.json")
+    assert found == json.loads(json.dumps(written.record.model_dump()))
+    return found
 
 
 def write(folder, contents, age=0):
@@ -99,12 +109,12 @@ def test_command_on_one_run(tmp_path):
         None,
         None,
     )
-    assert (regime["depths"], regime["replicas"], len(regime["local_alpha"])) == (
+    assert (regime["sizes"], regime["replicas"], len(regime["local_alpha"])) == (
         list(DEPTHS),
         1,
         3,
     )
-    assert (regime["not_converged"], regime["diverged"], regime["alpha_reason"]) == ([], [], None)
+    assert (regime["not_converged"], regime["alpha_reason"]) == ([], None)
     assert regime["floor"]["sentence"].startswith("the data")
     assert (report["unfinished"], report["notes"]) == ([], [])
     for figure in report["figures"].values():
@@ -119,8 +129,8 @@ def test_multirun_of_one_depth_per_job_is_one_ladder(tmp_path):
     for job, (depth, steps) in enumerate(zip(DEPTHS, (100, 200, 400, 800), strict=True)):
         settings = {"student.depth": depth, "train.steps": steps}
         write(tmp_path / str(job), result(rungs=[rung(depth, depth**-1.0)], settings=settings))
-    (regime,) = build_report([tmp_path])["regimes"]
-    assert regime["depths"] == list(DEPTHS)
+    (regime,) = report_of([tmp_path])["regimes"]
+    assert regime["sizes"] == list(DEPTHS)
     assert regime["alpha"]["value"] == pytest.approx(1)
     assert [point["run"] for point in regime["points"]] == ["0", "1", "2", "3"]
 
@@ -128,7 +138,7 @@ def test_multirun_of_one_depth_per_job_is_one_ladder(tmp_path):
 def test_several_regimes_are_told_apart_by_what_differs(tmp_path):
     write(tmp_path / "a", result("shared", ladder(3)))
     write(tmp_path / "b", result("independent", ladder(1)))
-    report = build_report([tmp_path / "a", tmp_path / "b"])
+    report = report_of([tmp_path / "a", tmp_path / "b"])
     assert [regime["label"] for regime in report["regimes"]] == ["shared", "independent"]
     assert (
         report["regimes"][1]["verdict"]
@@ -136,7 +146,7 @@ def test_several_regimes_are_told_apart_by_what_differs(tmp_path):
     )
     assert (tmp_path / "report.json").is_file()  # the folder that holds both
     write(tmp_path / "c", result("shared", ladder(3), settings={"optimizer.learning_rate": 0.004}))
-    labels = [regime["label"] for regime in build_report([tmp_path])["regimes"]]
+    labels = [regime["label"] for regime in report_of([tmp_path])["regimes"]]
     assert labels == [
         "shared, optimizer.learning_rate = 0.004",
         "shared, optimizer.learning_rate = 0.008",
@@ -144,24 +154,12 @@ def test_several_regimes_are_told_apart_by_what_differs(tmp_path):
     ]
 
 
-def test_a_result_from_before_a_setting_existed_has_its_default(tmp_path):
-    older, deeper = result(), ladder(3, depths=(48, 96))
-    write(tmp_path / "a", older)
-    write(tmp_path / "b", result(settings={"train.precision": "bfloat16"}))
-    labels = [regime["label"] for regime in build_report([tmp_path])["regimes"]]
-    assert labels == [f"shared, train.precision = {name}" for name in ("bfloat16", "float32")]
-    assert "<td>float32</td>" in (tmp_path / "report.html").read_text()  # of the differences
-    write(tmp_path / "b", result(rungs=deeper, settings={"train.precision": "float32"}))
-    (regime,) = build_report([tmp_path])["regimes"]
-    assert regime["label"] == "shared" and regime["depths"] == [*DEPTHS, 48, 96]
-
-
 def test_temperatures_are_regimes(tmp_path):
     rungs = ladder(3, temperature=1.0) + ladder(1, temperature=0.1)
     write(
         tmp_path / "a", result(rungs=rungs, objective="kl", head="learned", temperature=[0.1, 1.0])
     )
-    regimes = build_report([tmp_path])["regimes"]
+    regimes = report_of([tmp_path])["regimes"]
     assert [(r["label"], r["temperature"]) for r in regimes] == [
         ("shared, T = 0.1", 0.1),
         ("shared, T = 1.0", 1.0),
@@ -173,22 +171,22 @@ def test_temperatures_are_regimes(tmp_path):
 def test_steps_are_a_regime_when_one_rung_has_several(tmp_path):
     for steps in (100, 1000):
         write(tmp_path / str(steps), result(settings={"train.steps": steps}))
-    labels = [regime["label"] for regime in build_report([tmp_path])["regimes"]]
+    labels = [regime["label"] for regime in report_of([tmp_path])["regimes"]]
     assert labels == ["shared, train.steps = 100", "shared, train.steps = 1000"]
 
 
 def test_replicas_are_pooled_with_an_intercept_each(tmp_path):
     write(tmp_path / "a", result(rungs=ladder(3) + ladder(3, replica=1, level=9.0)))
-    write(tmp_path / "b", result(rungs=ladder(3, level=0.1), seed=7, settings={"teacher.seed": 7}))
-    (regime,) = build_report([tmp_path])["regimes"]
+    write(tmp_path / "b", result(rungs=ladder(3, level=0.1), seed=7))
+    (regime,) = report_of([tmp_path])["regimes"]
     assert regime["replicas"] == 3
     points = regime["points"]
     assert {point["teacher_seed"] for point in points} == {0, 1, 7}
     law = fit_power_law(
-        *[[p[k] for p in points] for k in ("depth", "loss", "loss_stderr", "teacher_seed")]
+        *[[p[k] for p in points] for k in ("size", "loss", "loss_stderr", "teacher_seed")]
     )
     assert regime["alpha"]["stderr"] == pytest.approx(law.alpha.stderr)
-    at_three = [point["loss"] for point in points if point["depth"] == 3]
+    at_three = [point["loss"] for point in points if point["size"] == 3]
     assert regime["losses"][0] == pytest.approx(np.prod(at_three) ** (1 / 3))
     assert regime["loss_stderr"][0] == pytest.approx(0.01 * regime["losses"][0] / np.sqrt(3))
 
@@ -196,7 +194,7 @@ def test_replicas_are_pooled_with_an_intercept_each(tmp_path):
 def test_the_newer_of_two_counts(tmp_path):
     write(tmp_path / "a", result(rungs=[rung(3, 0.5), rung(6, 0.25)]), age=0)
     write(tmp_path / "z", result(rungs=[rung(3, 9.0)], settings={"student.depth": 3}), age=1000)
-    report = build_report([tmp_path, tmp_path / "a"])
+    report = report_of([tmp_path, tmp_path / "a"])
     (regime,) = report["regimes"]
     assert regime["losses"] == pytest.approx([0.5, 0.25])
     assert len(report["notes"]) == 1
@@ -209,7 +207,7 @@ def test_runs_of_other_seeds_are_replicas(tmp_path):
     for seed, level in enumerate((1.0, 5.0, 0.3)):
         rungs = [rung(depth, level * depth**-2.0) for depth in DEPTHS]
         write(tmp_path / str(seed), result(rungs=rungs, settings={"seed": seed}))
-    report = build_report([tmp_path])
+    report = report_of([tmp_path])
     (regime,) = report["regimes"]
     assert report["notes"] == [] and regime["replicas"] == 3
     assert [p["seed"] for p in regime["points"]] == [0, 1, 2] * len(DEPTHS)
@@ -218,9 +216,9 @@ def test_runs_of_other_seeds_are_replicas(tmp_path):
 
 
 def test_what_diverged_on_the_way_to_a_rung_is_noted(tmp_path):
-    ramp = {"depth": 4, "replica": 1, "temperature": 0.5, "diverged_step": 7}
+    ramp = rung(4, None, 1, temperature=0.5, status="diverged", diverged_step=7)
     write(tmp_path / "a", result(ramp_diverged=[ramp]))
-    (note,) = build_report([tmp_path])["notes"]
+    (note,) = report_of([tmp_path])["notes"]
     assert note.startswith("a: ") and "depth 4, teacher seed 1, seed 0 at T = 0.5" in note
     assert "diverged at step 7" in note
 
@@ -228,13 +226,13 @@ def test_what_diverged_on_the_way_to_a_rung_is_noted(tmp_path):
 def test_diverged_and_missing_losses_are_left_out_and_named(tmp_path, capsys):
     bad = rung(48, None, status="diverged", diverged_step=12)
     write(tmp_path / "a", result(rungs=[*ladder(3), bad, rung(96, 0.0)], status="diverged"))
-    report = build_report([tmp_path])
+    report = report_of([tmp_path])
     (regime,) = report["regimes"]
-    assert regime["depths"] == list(DEPTHS) and len(regime["points"]) == 6
-    diverged = {"depth": 48, "teacher_seed": 0, "seed": 0, "diverged_step": 12, "run": "a"}
-    assert regime["diverged"] == [diverged]
+    assert regime["sizes"] == list(DEPTHS) and len(regime["points"]) == 6
+    (diverged,) = [point for point in regime["points"] if point["status"] == "diverged"]
+    assert (diverged["size"], diverged["diverged_step"], diverged["run"]) == (48, 12, "a")
     assert any("depth 96" in note and "its loss is 0" in note for note in report["notes"])
-    print_report(report)
+    print_report(Written(ReportRecord(**report), tmp_path))
     assert (
         "diverged, left out: shared, depth 48, teacher seed 0, seed 0 at step 12 (a)"
         in capsys.readouterr().out
@@ -243,7 +241,7 @@ def test_diverged_and_missing_losses_are_left_out_and_named(tmp_path, capsys):
 
 def test_unfinished_jobs_are_named(tmp_path):
     write(tmp_path / "0", result())
-    write(tmp_path / "1", {"schema": 1, "status": "failed", "error": "out of memory"})
+    write(tmp_path / "1", failed("out of memory"))
     (tmp_path / "2/.hydra").mkdir(parents=True)
     done = command(".", cwd=tmp_path)
     assert done.returncode == 0
@@ -254,7 +252,7 @@ def test_unfinished_jobs_are_named(tmp_path):
 
 
 def test_no_run_has_finished(tmp_path, capsys):
-    write(tmp_path / "0", {"schema": 1, "status": "failed", "error": "out of\nmemory"})
+    write(tmp_path / "0", failed("out of\nmemory"))
     (tmp_path / "1/.hydra").mkdir(parents=True)
     assert main([str(tmp_path)]) == 1
     out, err = capsys.readouterr()
@@ -267,7 +265,7 @@ def test_no_run_has_finished(tmp_path, capsys):
 
 def test_a_sweep_gathers_its_jobs_whatever_became_of_them(tmp_path, capsys, recwarn):
     config = OmegaConf.create({"hydra": {"sweep": {"dir": str(tmp_path)}}})
-    write(tmp_path / "0", {"schema": 1, "status": "failed", "error": "out of memory"})
+    write(tmp_path / "0", failed("out of memory"))
     Gather().on_multirun_end(config)
     assert "unfinished: 0: failed: out of memory" in capsys.readouterr().out
     write(tmp_path / "0", "{")
@@ -279,7 +277,7 @@ def test_a_sweep_gathers_its_jobs_whatever_became_of_them(tmp_path, capsys, recw
 
 def test_too_few_depths(tmp_path):
     write(tmp_path / "a", result(rungs=ladder(3, depths=(3, 6))))
-    (regime,) = build_report([tmp_path])["regimes"]
+    (regime,) = report_of([tmp_path])["regimes"]
     assert regime["alpha"] is None and regime["alpha_converged"] is None
     assert regime["alpha_reason"] == "two depths: an exponent needs three"
     assert regime["verdict"] == "too few depths for an interval"
@@ -301,7 +299,7 @@ def test_every_rung_diverged(tmp_path):
 def test_one_seed_per_depth_gives_no_exponent(tmp_path):
     rungs = [rung(depth, depth**-1.0, replica) for replica, depth in enumerate(DEPTHS)]
     write(tmp_path / "a", result(rungs=rungs))
-    report = build_report([tmp_path])
+    report = report_of([tmp_path])
     assert report["regimes"][0]["alpha"] is None
     assert report["regimes"][0]["verdict"].startswith(
         "no exponent: no group holds two distinct sizes"
@@ -315,13 +313,13 @@ def test_convergence_is_in_the_verdict(tmp_path):
     for deep in rungs[2:]:
         deep["converged"] = False
     write(tmp_path / "a", result(rungs=rungs))
-    (regime,) = build_report([tmp_path])["regimes"]
+    (regime,) = report_of([tmp_path])["regimes"]
     assert regime["not_converged"] == [12, 24] and regime["alpha_converged"] is None
     assert regime["verdict"].startswith(
         "not converged at depth 12, 24: alpha is a lower bound; as measured, "
     )
     write(tmp_path / "a", result(rungs=ladder(3, converged=None)))
-    assert build_report([tmp_path])["regimes"][0]["verdict"].endswith("; convergence not measured")
+    assert report_of([tmp_path])["regimes"][0]["verdict"].endswith("; convergence not measured")
 
 
 @pytest.mark.parametrize(
@@ -363,7 +361,7 @@ def test_search_skips_links_and_what_is_not_a_run(tmp_path):
     write(root / "a/checkpoints/1", "not json")
     write(root / "wandb/run", "not json")
     (root / "link").symlink_to(outside, target_is_directory=True)
-    assert [regime["label"] for regime in build_report([root])["regimes"]] == ["shared"]
+    assert [regime["label"] for regime in report_of([root])["regimes"]] == ["shared"]
 
 
 def test_output_folder(tmp_path):
@@ -400,36 +398,36 @@ def broken(**changes):
         ("{", "a/result.json is not JSON: "),
         (json.dumps(result()).replace("0.008", "NaN"), "is not JSON: NaN is not a JSON number"),
         ("[]", "it has no schema"),
-        (broken(schema=2), "has schema 2; this toydepth reads schema 1"),
+        (broken(schema=1), "has schema 1; this toydepth reads schema 2"),
         (broken(status="fine"), "status is 'fine', not completed, diverged or failed"),
         (broken(teacher={"kind": "shared", "seed": 0}), "teacher.depth is missing"),
         (
             broken(rungs=[rung(3, 1.0), rung(6, 1.0) | {"loss": "x"}]),
-            "rungs[1].loss is 'x', not a finite number or null",
+            "rungs[1].loss is 'x', not a finite number",
         ),
         (
             broken(rungs=[rung(3, 7.5)]).replace("7.5", "1e999"),
-            "rungs[0].loss is 'inf', not a finite number",
+            "rungs[0].loss is inf, not a finite number",
         ),
-        (broken(rungs=[rung(0, 1.0)]), "rungs[0].depth is '0', not a whole number, 1 or more"),
+        (broken(rungs=[rung(0, 1.0)]), "rungs[0].size is 0, not a whole number, 1 or more"),
         (broken(rungs=[3]), "rungs[0] is 3, not an object"),
         (
             broken(rungs=[rung(3, 1.0, observed=3)]),
-            "rungs[0].observed is '3', not an object of finite numbers, or null",
+            "rungs[0].observed is 3, not an object",
         ),
         (
             broken(rungs=[rung(3, 1.0, peak_rate=[0.1])]),
-            "rungs[0].peak_rate is '[0.1]', not a number or null",
+            "rungs[0].peak_rate is [0.1], not a finite number",
         ),
         (
             broken(rungs=[rung(3, 1.0, converged="yes")]),
-            "rungs[0].converged is 'yes', not true, false or null",
+            "rungs[0].converged is 'yes', not true or false",
         ),
         (broken(settings={"seed": "x"}), "settings.seed is 'x', not a whole number, 0 or more"),
-        (broken(ramp_diverged=3), "ramp_diverged is '3', not a list"),
+        (broken(ramp_diverged=3), "ramp_diverged is 3, not a list"),
         (
-            broken(ramp_diverged=[{"depth": 2, "replica": 0, "temperature": None}]),
-            "ramp_diverged[0].diverged_step is missing",
+            broken(ramp_diverged=[{"size": 2, "replica": 0, "temperature": None}]),
+            "ramp_diverged[0].loss is missing",
         ),
     ],
 )
@@ -500,5 +498,5 @@ def test_other_verbs_folders_are_no_unfinished_runs(tmp_path):
     for name, content in (("law", "law:\n  width: free\n"), ("stopped", "teacher:\n  depth: 3\n")):
         (tmp_path / name / ".hydra").mkdir(parents=True)
         (tmp_path / name / ".hydra" / "config.yaml").write_text(content)
-    report = build_report([tmp_path])
+    report = report_of([tmp_path])
     assert [job["folder"] for job in report["unfinished"]] == ["stopped"]

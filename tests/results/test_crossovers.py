@@ -17,13 +17,13 @@ def write(folder, kind, alpha, noise=0.01, settings=None, **drawn_by):
     losses = [d**-alpha * np.exp(noise * generator.normal()) for d in DEPTHS]
     teacher = {"kind": kind, "depth": 64, "seed": 0} | drawn_by
     result = {
-        "schema": 1, "status": "completed", "error": None,
-        "teacher": teacher | {"width": 16}, "student": {"block": "residual", "width": 16},
-        "objective": "mse", "head": None, "temperature": None,
-        "settings": {f"teacher.{k}": v for k, v in teacher.items()} | (settings or {}),
+        "schema": 2, "status": "completed", "axis": "depth",
+        "teacher": teacher | {"width": 16}, "objective": "mse", "temperature": None,
+        "settings": {"student.block": "residual", "student.width": 16, "seed": 0}
+        | (settings or {}),
         "rungs": [
-            {"depth": d, "replica": 0, "temperature": None, "loss": loss, "status": "completed",
-             "loss_stderr": 0.01 * loss, "converged": None}
+            {"size": d, "replica": 0, "loss": loss, "status": "completed", "steps": 100,
+             "parameters": 8, "loss_stderr": 0.01 * loss, "converged": None}
             for d, loss in zip(DEPTHS, losses, strict=True)
         ],
     }  # fmt: skip
@@ -34,10 +34,10 @@ def write(folder, kind, alpha, noise=0.01, settings=None, **drawn_by):
 def test_alpha_over_rho(tmp_path, capsys):
     for rho, alpha in ((0.9, 1.8), (0.5, 1.1), (0.99, 2.5)):
         write(tmp_path / str(rho), "mixed", alpha, rho=rho)
-    # An older result does not name what its kind is not drawn by; a newer one says null.
-    write(tmp_path / "s", "shared", 3, settings={"teacher.rho": None})
+    write(tmp_path / "s", "shared", 3)
     write(tmp_path / "i", "independent", 1)
-    report = build_report([tmp_path])
+    written = build_report([tmp_path])
+    report = json.loads((tmp_path / "report.json").read_text())
     labels = [regime["label"] for regime in report["regimes"]]
     mixed = [f"mixed (rho = {rho})" for rho in (0.5, 0.9, 0.99)]
     assert labels == ["shared", "independent", *mixed]
@@ -58,7 +58,7 @@ def test_alpha_over_rho(tmp_path, capsys):
     # It is what the sweep asks, so it comes first.
     path = tmp_path / report["figures"]["alpha_over_rho"]
     assert path.read_bytes().startswith(b"\x89PNG")
-    print_report(report)
+    print_report(written)
     lines = capsys.readouterr().out.splitlines()
     assert f"over rho: {series['sentence']}" in lines and lines[-1] == str(path)
     headings = re.findall("<h2[^>]*>([^<]+)<", (tmp_path / "report.html").read_text())
@@ -69,12 +69,11 @@ def test_alpha_over_the_correlation_length(tmp_path):
     for length, alpha in ((4, 1.2), ("inf", 3), (32, 2)):
         write(tmp_path / str(length), "correlated", alpha, correlation_length=length)
     write(tmp_path / "s", "shared", 2.9)  # the series has its own infinity
-    report = build_report([tmp_path])
-    (series,) = report["crossovers"]
-    assert (series["axis"], series["values"]) == ("correlation_length", [4, 32, "inf"])
-    assert series["regimes"][-1] == "correlated (correlation length = inf)"
-    assert json.loads((tmp_path / "report.json").read_text())["crossovers"] == [series]
-    assert "alpha_over_correlation_length" in report["figures"]
+    report = build_report([tmp_path]).record
+    (series,) = report.crossovers
+    assert (series.axis, series.values) == ("correlation_length", (4, 32, "inf"))
+    assert series.regimes[-1] == "correlated (correlation length = inf)"
+    assert "alpha_over_correlation_length" in report.figures
 
 
 def test_series_that_differ_in_something_else_are_apart(tmp_path):
@@ -82,12 +81,12 @@ def test_series_that_differ_in_something_else_are_apart(tmp_path):
         for rho in (0, 0.5, 1):
             settings = {"optimizer.learning_rate": rate}
             write(tmp_path / f"{rate}-{rho}", "mixed", 1 + rho, settings=settings, rho=rho)
-    report = build_report([tmp_path])
-    assert [series["label"] for series in report["crossovers"]] == [
+    report = build_report([tmp_path]).record
+    assert [series.label for series in report.crossovers] == [
         "optimizer.learning_rate = 0.1",
         "optimizer.learning_rate = 0.2",
     ]
-    assert {"alpha_over_rho", "alpha_over_rho_2"} <= set(report["figures"])
+    assert {"alpha_over_rho", "alpha_over_rho_2"} <= set(report.figures)
 
 
 @pytest.mark.parametrize(
@@ -101,14 +100,14 @@ def test_series_that_differ_in_something_else_are_apart(tmp_path):
 def test_a_verdict_on_the_rise(tmp_path, alphas, noise, rises, words):
     for rho, alpha in zip((0, 0.5, 1), alphas, strict=True):
         write(tmp_path / str(rho), "mixed", alpha, noise, rho=rho)
-    (series,) = build_report([tmp_path])["crossovers"]
-    assert series["rises"] is rises and words in series["sentence"]
+    (series,) = build_report([tmp_path]).record.crossovers
+    assert series.rises is rises and words in series.sentence
 
 
 def test_two_regimes_and_the_limits_alone_are_no_series(tmp_path):
     write(tmp_path / "s", "shared", 3)
     write(tmp_path / "i", "independent", 1)
-    assert build_report([tmp_path])["crossovers"] == []
+    assert build_report([tmp_path]).record.crossovers == ()
 
 
 def test_a_mixture_of_unknown_rho_is_refused(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from toydepth.engine import Checkpoints, Progress, layout, learning_rates, prepare_job, run
 from toydepth.engine.loop import log_parts
 from toydepth.results.regimes import Regime
+from toydepth.results.report_record import Point
 from toydepth.results.time_exponents import along_training, binned, trained_in
 from toydepth.toy import problem_of
 
@@ -97,25 +98,25 @@ def history(exponent, replicas=(0, 1), chunk=50, steps=2000):
     for replica in replicas:
         for begin in range(0, steps, chunk):
             for start, stop in log_parts(begin, begin + chunk):
-                line = {"kind": "train", "width": 8, "replica": replica, "temperature": 0.1}
+                line = {"kind": "train", "size": 8, "replica": replica, "temperature": 0.1}
                 line |= {"step": stop, "tau": 0.5 * stop, "learning_rate": 0.5}
                 line |= {"loss": float(losses[start:stop].mean())}
                 lines.append(line)
-    return lines + [{"kind": "test", "width": 8}]
+    return lines + [{"kind": "test", "size": 8}]
 
 
 def test_a_known_exponent_comes_back_against_steps_and_tau():
-    points = [
-        {"width": 8, "replica": r, "status": "completed", "loss": 1.0, "run": "run"} for r in (0, 1)
-    ]
+    known = {"size": 8, "temperature": 0.1, "loss": 1.0, "loss_stderr": None, "steps": 2000}
+    known |= {"parameters": 8, "converged": None, "status": "completed", "seed": 0, "run": "run"}
+    points = [Point(**known, replica=r, teacher_seed=r) for r in (0, 1)]
     regime = Regime({"T": 0.1, "student.block": "head"}, points)
     entry, data = along_training(regime, lambda _: trained_in(history(1 / 3)))
-    assert entry["replicas"] == 2 and data.losses.shape[0] == 2
+    assert entry.replicas == 2 and data.losses.shape[0] == 2
     for name in ("steps", "tau"):
-        window = entry[name]["window"]
-        assert window["exponent"]["value"] == pytest.approx(1 / 3, abs=0.01)
-        assert entry[name]["last_decade"] == pytest.approx(1 / 3, abs=0.005)
-        assert "consistent with 1/3" in entry[name]["verdict"]
+        course = getattr(entry, name)
+        assert course.window.exponent.value == pytest.approx(1 / 3, abs=0.01)
+        assert course.last_decade == pytest.approx(1 / 3, abs=0.005)
+        assert "consistent with 1/3" in course.verdict
     np.testing.assert_allclose(data.taus / data.steps, 0.5)
     deep = Regime({"T": 0.1, "student.block": "residual"}, points)
     assert along_training(deep, lambda _: trained_in(history(1 / 3))) is None

@@ -42,7 +42,7 @@ def test_a_rung_of_a_ladder_is_what_it_is_alone(make, tmp_path, method):
 
     ladder, params = trained([2, 4])
     alone, alone_params = trained([4])  # by continuation through a ramp of 2
-    assert ladder["depth"] == alone["depth"] == 4
+    assert ladder["size"] == alone["size"] == 4
     assert ladder["parameters"] == 8 * 32 + 32 + 32 * 8
     assert ladder["loss"] == pytest.approx(alone["loss"], rel=1e-5)
     assert jax.tree.structure(params) == jax.tree.structure(alone_params)

@@ -71,7 +71,7 @@ def logged(axis):
     for heats in ([None], published_temperatures()):
         record = {"loss": 0.1, "step": 1, "replica": 0, "time": 1.0, "total_step": 1}
         rungs = [
-            {axis: size, "replica": 0, "loss": 0.1, "temperature": heat}
+            {"size": size, "replica": 0, "loss": 0.1, "temperature": heat}
             for size in SIZES[axis]
             for heat in heats
         ]
@@ -132,7 +132,7 @@ def test_curves_are_losses_and_nothing_else(logged, axis):
 
 
 def test_the_table_is_the_one_that_the_client_logs():
-    chart = loss_chart({"rungs": [{"depth": 3, "loss": 0.1}]}, "depth")
+    chart = loss_chart({"rungs": [{"size": 3, "loss": 0.1}]}, "depth")
     chart.set_key("loss_by_depth")
     found = [f["value"] for f in _fields(build()["report"]) if f.get("name") == "tableKey"]
     assert found == [chart.spec.table_key]

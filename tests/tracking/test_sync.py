@@ -14,9 +14,14 @@ import wandb
 import yaml
 
 from toydepth import config, settings, sync
-from toydepth.files import History, read_history, write_json
+from toydepth.files import History, read_history
 from toydepth.results import outcome
+<<<<<<< HEAD
 from toydepth.tracking import wandb_private, wandb_upload
+=======
+from toydepth.results.records import write_record
+from toydepth.tracking import wandb_upload
+>>>>>>> records
 from toydepth.tracking.start import start_tracker
 
 DEPTHS = (2, 3, 6)
@@ -29,7 +34,7 @@ def records(count=24, **more):
         rung = n * len(DEPTHS) // count
         step = 10 * (n - rung * count // len(DEPTHS) + 1)
         kind = ("train", "test")[n % 2]
-        line = {"kind": kind, "rung": rung, "depth": DEPTHS[rung], "replica": 0}
+        line = {"kind": kind, "rung": rung, "size": DEPTHS[rung], "replica": 0}
         line |= {"temperature": None, "step": step, "total_step": 10 * (n + 1)}
         line |= {"seconds": 1.5 * n, "time": 1.7e9 + 2 * n, "loss": 1 / step / DEPTHS[rung]}
         line |= {"learning_rate": 0.1} if kind == "train" else {"loss_stderr": 1e-4}
@@ -54,7 +59,7 @@ def make_run(folder, status="completed", lines=None, **tracker):
 def finish_run(folder, status="completed"):
     e = config.experiment(yaml.safe_load((folder / ".hydra" / "config.yaml").read_text()))
     rungs = [
-        {"depth": depth, "replica": 0, "temperature": None, "loss": 1 / 80 / depth}
+        {"size": depth, "replica": 0, "temperature": None, "loss": 1 / 80 / depth}
         | {"loss_stderr": 1e-4, "steps": 80, "parameters": 9, "converged": None}
         | {"status": "completed", "diverged_step": None, "loss_as_trained": None}
         | {"annealed": [], "reported": True}
@@ -63,10 +68,10 @@ def finish_run(folder, status="completed"):
     if status == "diverged":
         rungs[0] |= {"status": "diverged", "loss": None, "loss_stderr": None, "diverged_step": 5}
     if status == "failed":
-        result = outcome.describe(e) | {"rungs": [], "alpha": None, "error": "OSError: no disk"}
+        result = outcome.failure(e, "OSError: no disk")
     else:
-        result = outcome.result(e, rungs)
-    write_json(folder / "result.json", result | {"status": status})
+        result = outcome.result(e, rungs).changed(status=status)
+    write_record(folder / "result.json", result)
 
 
 def write(path, text):
@@ -95,7 +100,7 @@ def test_a_run_arrives_whole_with_its_own_steps_and_times(server, tmp_path, capf
         assert line["_timestamp"] == record["time"]
         assert line["_runtime"] == line["seconds"] == record["seconds"]
         assert (line["step"], line["total_step"]) == (record["step"], record["total_step"])
-        assert line[f"{record['kind']}/depth_{record['depth']:02d}/loss"] == record["loss"]
+        assert line[f"{record['kind']}/depth_{record['size']:02d}/loss"] == record["loss"]
     result = json.loads((folder / "result.json").read_text())
     found = page.summary
     assert found["status"] == "completed" and page.exits == [0]
@@ -132,23 +137,23 @@ def test_a_run_over_widths_has_its_widths_by_name(server, tmp_path, capfd):
     write(folder / ".hydra" / "config.yaml", yaml.safe_dump(json.loads(json.dumps(cfg))))
     e = config.experiment(cfg)
     widths = {2: 4, 3: 8, 6: 16}
-    lines = [{"width": widths[line.pop("depth")]} | line for line in records()]
+    lines = [line | {"size": widths[line["size"]]} for line in records()]
     with History.open(folder) as history:
         for line in lines:
             history.append(line)
     rungs = [
-        {"width": width, "replica": 0, "temperature": None, "loss": 1 / width, "steps": 80}
+        {"size": width, "replica": 0, "temperature": None, "loss": 1 / width, "steps": 80}
         | {"loss_stderr": 1e-4, "parameters": 9, "converged": None, "status": "completed"}
         | {"diverged_step": None, "loss_as_trained": None, "annealed": [], "observed": {}}
         | {"reported": True}
         for width in e.sizes
     ]
-    write_json(folder / "result.json", outcome.result(e, rungs) | {"status": "completed"})
+    write_record(folder / "result.json", outcome.result(e, rungs))
     assert sync.main([str(folder)]) == 0
     page = the_page(server)
     assert measured(page) == list(range(1, 25))
     for line, record in zip(page.history, lines, strict=False):
-        assert line[f"{record['kind']}/width_{record['width']:02d}/loss"] == record["loss"]
+        assert line[f"{record['kind']}/width_{record['size']:02d}/loss"] == record["loss"]
     assert page.summary["alpha"] == pytest.approx(1)
     assert page.summary["loss/width_08"] == pytest.approx(1 / 8)
     assert page.summary["loss_by_width_table"]["_type"] == "table-file"
@@ -336,7 +341,7 @@ def check(page, lines, times=None):
     for n, (line, record) in enumerate(zip(page.history, lines, strict=False)):
         assert line["_step"] == n and line["total_step"] == record["total_step"]
         assert line["_timestamp"] in times[n]
-        assert line[f"{record['kind']}/depth_{record['depth']:02d}/loss"] == record["loss"]
+        assert line[f"{record['kind']}/depth_{record['size']:02d}/loss"] == record["loss"]
 
 
 def many(server, root, monkeypatch, count):
@@ -435,7 +440,7 @@ def test_a_run_that_cannot_be_sent_is_named_and_the_others_go(server, tmp_path, 
     write(made["1 yaml"] / ".hydra" / "config.yaml", "teacher: [\n")
     monkeypatch.setattr("toydepth.tracking.wandb_upload._START_SECONDS", 4)  # W&B asks so long
     server.deleted.add(sync.address_of(made["2 gone"]).run_id)
-    make_run(tmp_path / "5 no kind", lines=[{"depth": 3, "loss": 1.0, "time": 5.0}])
+    make_run(tmp_path / "5 no kind", lines=[{"size": 3, "loss": 1.0, "time": 5.0}])
     make_run(tmp_path / "6 list", lines=[[1]])
     make_run(tmp_path / "7 empty", status=None, lines=[])
     assert sync.main([str(tmp_path)]) == 1

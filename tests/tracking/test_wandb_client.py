@@ -26,7 +26,7 @@ LADDER += ["parallel.devices=1", "tracker.artifact=true", "hydra.run.dir=run"]
 
 def line(number):
     kind = ("train", "test")[number % 2]
-    where = {"kind": kind, "rung": 0, "depth": 6, "replica": 0, "temperature": None}
+    where = {"kind": kind, "rung": 0, "size": 6, "replica": 0, "temperature": None}
     clock = {"seconds": number / 10, "time": 1.7e9 + number}
     return where | {"step": number, "total_step": 2 * number, "loss": 1 / (number + 1)} | clock
 
@@ -58,7 +58,7 @@ def check(page, history):
     for number, (row, record) in enumerate(zip(lines, history, strict=True)):
         assert row["_step"] == number and row["_timestamp"] == record["time"]
         assert (row["step"], row["total_step"]) == (record["step"], record["total_step"])
-        name = f"{record['kind']}/depth_{record['depth']:02d}/loss"
+        name = f"{record['kind']}/depth_{record['size']:02d}/loss"
         assert row[name] == pytest.approx(record["loss"], rel=1e-12)
 
 
@@ -66,7 +66,7 @@ def check(page, history):
 def test_a_run_stopped_and_resumed_offline_is_whole(server, tmp_path, sent):
     track(tmp_path, 0, 7, resumed=False).finish({"status": "stopped"})
     time.sleep(1.1)  # W&B names its folders by the second
-    rungs = [{"depth": 6, "replica": 0, "loss": 0.1, "loss_stderr": 0.01}]
+    rungs = [{"size": 6, "replica": 0, "loss": 0.1, "loss_stderr": 0.01}]
     alpha = {"value": 1.5, "stderr": 0.1, "low": 1.3, "high": 1.7}
     tracker = track(tmp_path, 5, 12, resumed=True)  # the last checkpoint knew five records
     tracker.finish({"status": "completed", "alpha": alpha, "rungs": rungs})
@@ -106,7 +106,7 @@ def test_train_killed_and_resumed(server, tmp_path):
     folder = tmp_path / "run"
     deadline = time.monotonic() + 200
     while time.monotonic() < deadline:
-        if any(record["depth"] == 3 for record in read_history(folder)):
+        if any(record["size"] == 3 for record in read_history(folder)):
             break
         time.sleep(0.02)
     os.killpg(child.pid, signal.SIGKILL)

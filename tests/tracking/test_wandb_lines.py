@@ -6,14 +6,14 @@ from toydepth.tracking.wandb_lines import course_lines, loss_chart, metrics, sum
 
 
 def rung(temperature=0.1, peak_rate=0.01, width=32, loss=0.5, replica=0):
-    known = {"width": width, "replica": replica, "temperature": temperature, "loss": loss}
+    known = {"size": width, "replica": replica, "temperature": temperature, "loss": loss}
     return known | {"peak_rate": peak_rate, "loss_stderr": 0.01, "steps": 10, "status": "completed"}
 
 
 def test_the_rate_of_a_measurement_is_in_its_names():
     line = rung() | {"kind": "train", "rung": 0, "step": 5, "total_step": 5, "tau": 0.05}
     line = {k: v for k, v in line.items() if k in ("kind", "rung", "step", "total_step", "tau",
-            "width", "replica", "temperature", "peak_rate", "loss")}  # fmt: skip
+            "size", "replica", "temperature", "peak_rate", "loss")}  # fmt: skip
     named = {"train/width_32/loss/T=0.1/rate=0.01": 0.5, "train/width_32/tau/T=0.1/rate=0.01": 0.05}
     assert metrics(line, "width", replicas=1) == named
     assert all(name.endswith("/replica_0") for name in metrics(line, "width", replicas=2))
@@ -62,6 +62,6 @@ def test_the_chart_has_a_line_for_each_rate():
         (8, 0.02),
         (16, 0.02),
     ]
-    alone = loss_chart({"rungs": [{"width": 8, "replica": 0, "loss": 1.0}]}, "width").table
+    alone = loss_chart({"rungs": [{"size": 8, "replica": 0, "loss": 1.0}]}, "width").table
     assert "peak_rate" not in alone.columns
     assert loss_chart({"rungs": []}, "width") is None

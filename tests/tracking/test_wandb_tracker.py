@@ -20,14 +20,14 @@ RESULT = {
     "status": "completed",
     "alpha": {"value": 1.02, "stderr": 0.03, "low": 0.96, "high": 1.08},
     "rungs": [
-        {"depth": 6, "replica": 0, "loss": 0.2, "loss_stderr": 0.01},
-        {"depth": 12, "replica": 0, "loss": 0.1, "loss_stderr": 0.005},
+        {"size": 6, "replica": 0, "loss": 0.2, "loss_stderr": 0.01},
+        {"size": 12, "replica": 0, "loss": 0.1, "loss_stderr": 0.005},
     ],
 }
 
 
 def record(kind, step, **more):
-    common = {"kind": kind, "rung": 2, "depth": 12, "step": step, "total_step": 1000 + step}
+    common = {"kind": kind, "rung": 2, "size": 12, "step": step, "total_step": 1000 + step}
     common |= {"seconds": 1.5, "time": 1.7e9, "replica": 0, "temperature": None, "loss": 1 / step}
     return common | more
 
@@ -331,7 +331,7 @@ def test_metric_names():
     assert names == {"test/depth_12/loss": 1.0}
     names = metrics(record("train", 1, temperature=0.1, replica=1), "depth", replicas=2)
     assert names == {"train/depth_12/loss/T=0.1/replica_1": 1.0}
-    wide = {"kind": "train", "width": 64, "replica": 0, "loss": 2.0}
+    wide = {"kind": "train", "size": 64, "replica": 0, "loss": 2.0}
     assert metrics(wide, "width", replicas=1) == {"train/width_64/loss": 2.0}
 
 
@@ -345,13 +345,13 @@ def test_a_line_says_where_and_when_it_was_measured():
 
 
 def test_the_summary_averages_replicas_and_leaves_out_what_is_unknown():
-    rungs = [{"depth": 6, "loss": 1.0}, {"depth": 6, "loss": 2.0}, {"depth": 8, "loss": None}]
+    rungs = [{"size": 6, "loss": 1.0}, {"size": 6, "loss": 2.0}, {"size": 8, "loss": None}]
     assert summary({"alpha": None, "rungs": rungs}, "depth") == {"loss/depth_06": 1.5}
 
 
 def test_temperatures_are_told_apart():
     heats = (0.1, 1.0)
-    rungs = [{"depth": 6, "loss": heat, "temperature": heat} for heat in heats]
+    rungs = [{"size": 6, "loss": heat, "temperature": heat} for heat in heats]
     course = [COURSE[n] | {"temperature": heat, "value": heat} for n in (0, 1) for heat in heats]
     found = summary({"alpha": None, "rungs": rungs}, "depth", course)
     assert (found["loss/depth_06/T=0.1"], found["loss/depth_06/T=1"]) == heats

@@ -32,9 +32,9 @@ def test_a_ladder(command, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout + done.stderr
     found = result(tmp_path / "run")
-    assert found["schema"] == 1 and found["status"] == "completed"
+    assert found["schema"] == 2 and found["status"] == "completed"
     assert found["teacher"] == {"kind": "shared", "depth": 6, "width": 8, "seed": 0}
-    assert [r["depth"] for r in found["rungs"]] == [2, 3, 6]
+    assert [r["size"] for r in found["rungs"]] == [2, 3, 6]
     assert all(r["loss"] > 0 and r["loss_stderr"] > 0 and r["steps"] == 40 for r in found["rungs"])
     assert found["rungs"][0]["parameters"] == 2 * (8 * 32 + 32 + 32 * 8)
     assert found["alpha"]["low"] < found["alpha"]["value"] < found["alpha"]["high"]
@@ -43,7 +43,7 @@ def test_a_ladder(command, tmp_path):
     kept = sorted(path.name for path in (tmp_path / "run" / "rungs").iterdir())
     assert kept == ["depth_02.npz", "depth_03.npz", "depth_06.npz"]
     lines = history(tmp_path / "run")
-    assert [line["depth"] for line in lines if line["kind"] == "test"] == [2, 2, 3, 3, 6, 6]
+    assert [line["size"] for line in lines if line["kind"] == "test"] == [2, 2, 3, 3, 6, 6]
     report = json.loads((tmp_path / "run" / "report.json").read_text())
     assert report["regimes"][0]["alpha"]["value"] == pytest.approx(found["alpha"]["value"])
     assert (tmp_path / "run" / report["figures"]["loss_against_depth"]).stat().st_size > 10_000
@@ -57,12 +57,12 @@ def test_one_depth_is_reached_through_a_ramp_and_outputs_go_where_they_are_looke
     assert done.returncode == 0, done.stderr
     (folder,) = tmp_path.glob("outputs/*/*-shared")
     found = result(folder)
-    assert [r["depth"] for r in found["rungs"]] == [8]
+    assert [r["size"] for r in found["rungs"]] == [8]
     assert found["alpha"] is None and "three" in found["alpha_reason"]
-    assert sorted({line["depth"] for line in history(folder)}) == [2, 4, 8]
+    assert sorted({line["size"] for line in history(folder)}) == [2, 4, 8]
     scratch = command("student.depth=8", "train.method=scratch", *QUICK, "hydra.run.dir=scratch")
     assert scratch.returncode == 0, scratch.stderr
-    assert {line["depth"] for line in history(tmp_path / "scratch")} == {8}
+    assert {line["size"] for line in history(tmp_path / "scratch")} == {8}
 
 
 @pytest.mark.slow
@@ -72,7 +72,7 @@ def test_a_multirun_gathers_its_jobs(command, tmp_path):
     assert done.returncode == 0, done.stderr
     report = json.loads((tmp_path / "sweep" / "report.json").read_text())
     assert [r["teacher"]["kind"] for r in report["regimes"]] == ["shared", "independent"]
-    assert all(r["depths"] == [2, 3, 6] and r["alpha"] for r in report["regimes"])
+    assert all(r["sizes"] == [2, 3, 6] and r["alpha"] for r in report["regimes"])
     assert report["unfinished"] == []
     assert "loss_against_depth.png" in done.stdout and "95 % interval" in done.stdout
     ends = [line for line in done.stderr.splitlines() if "| job " in line]

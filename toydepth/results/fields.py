@@ -2,7 +2,7 @@
 
 import dataclasses
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator
@@ -77,22 +77,23 @@ Count = Annotated[int, Field(ge=1, le=LARGEST)]
 Text = Annotated[
     str, PlainValidator(_only(lambda value: isinstance(value, str), "a text"), str)
 ]  # fmt: skip
-Number = float | Literal["inf"]
 Length = Annotated[
-    Number, PlainValidator(_only(lambda x: _is_number(x) or x == "inf", "a number or inf"), Number)
+    Any,  # as pydantic writes it, and a number or "inf" as it reads it
+    PlainValidator(
+        _only(lambda x: _is_number(x) or x == "inf", "a number or inf"), float | Literal["inf"]
+    ),
 ]
 Exponent = Annotated[
-    float | Literal["free"],
+    Any,
     PlainValidator(
         _only(lambda x: _is_number(x) or x == "free", "a number or free"), float | Literal["free"]
     ),
 ]
 Setting = Annotated[
-    Any,
-    PlainValidator(_only(_is_setting, "a setting"), bool | float | str | list | None),
+    Any, PlainValidator(_only(_is_setting, "a setting"), bool | float | str | list | None)
 ]
 Temperature = Annotated[
-    float | Sequence[float] | None,
+    Any,
     PlainValidator(
         _only(_is_temperature, "a number, a list of them, or null"), float | list[float] | None
     ),

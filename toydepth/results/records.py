@@ -250,7 +250,8 @@ def read_record(path: Path, model: type[R], name: str) -> R:
 
 def write_record(path: Path, record: Record) -> None:
     """Writes it as JSON, all of it or nothing; OSError if that fails."""
-    write_json(path, record.model_dump())
+    found = record.model_dump()
+    write_json(path, {"schema": found["schema"]} | found)
 
 
 ALLOWED = {

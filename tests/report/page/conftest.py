@@ -5,6 +5,8 @@ import math
 
 import pytest
 
+from toydepth.results.report_record import RegimeRecord
+
 DEPTHS = (3, 6, 12, 24)
 
 
@@ -19,11 +21,11 @@ def _write_run(
     for place, depth in enumerate(DEPTHS):
         wobble = 1 + 0.05 * math.sin(17 * seed + 5 * place + 3 * heat + 900 * rate)
         loss = heat**0.3 * depth**-alpha * wobble
-        common = {"depth": depth, "replica": 0, "temperature": temperature}
+        common = {"size": depth, "replica": 0, "temperature": temperature}
         rungs.append(
             common
             | {"loss": loss, "loss_stderr": 0.01 * loss, "steps": 1000, "parameters": 10 * depth}
-            | {"converged": place < 3, "status": "completed", "diverged_step": None}
+            | {"converged": place < 3, "status": "completed"}
         )
         for step in range(10, 1001, 10):
             now = loss * (1 + 30 / step)
@@ -32,13 +34,11 @@ def _write_run(
                 lines.append(
                     common | {"kind": "test", "step": step, "loss": now, "loss_stderr": 0.01 * now}
                 )
-    fixed = {"teacher.kind": kind, "teacher.depth": 64, "teacher.seed": seed, "seed": 0,
-             "student.block": "residual", "student.width": 16, "train.steps": 1000,
+    fixed = {"seed": 0, "student.block": "residual", "student.width": 16, "train.steps": 1000,
              "train.method": "continuation", "optimizer.learning_rate": rate}  # fmt: skip
     result = {
-        "schema": 1, "status": "completed", "error": None,
-        "teacher": {"kind": kind, "depth": 64, "width": 16, "seed": seed},
-        "student": {"block": "residual", "width": 16}, "objective": objective, "head": None,
+        "schema": 2, "status": "completed", "axis": "depth",
+        "teacher": {"kind": kind, "depth": 64, "width": 16, "seed": seed}, "objective": objective,
         "temperature": temperature, "settings": fixed | settings, "rungs": rungs,
     }  # fmt: skip
     (folder / ".hydra").mkdir(parents=True)
@@ -47,6 +47,18 @@ def _write_run(
     words = [f"teacher={kind}", f"teacher.seed={seed}", f"optimizer.learning_rate={rate}"]
     (folder / ".hydra" / "overrides.yaml").write_text("".join(f"- {word}\n" for word in words))
     return folder
+
+
+def _regime(kind="shared", **changes):
+    """A report's entry, with no more said than has to be."""
+    known = {
+        "label": kind, "axis": "depth", "teacher": {"kind": kind, "depth": 64, "width": 16},
+        "student": {}, "objective": "mse", "head": None, "temperature": None,
+        "learning_rate": None, "sizes": DEPTHS, "losses": [d**-1.0 for d in DEPTHS],
+        "loss_stderr": [None] * len(DEPTHS), "replicas": 1, "points": [], "not_converged": [],
+        "floor": None, "verdict": "words",
+    }  # fmt: skip
+    return RegimeRecord(**known | changes)
 
 
 def _many_regimes(count):
@@ -59,29 +71,31 @@ def _many_regimes(count):
         alpha = {"value": value, "stderr": 0.05, "low": value - 0.2, "high": value + 0.2}
         losses = [heat * depth**-value for depth in DEPTHS]
         points = [
-            {"depth": depth, "replica": 0, "teacher_seed": 0, "seed": 0, "loss": loss,
+            {"size": depth, "replica": 0, "teacher_seed": 0, "seed": 0, "loss": loss,
              "loss_stderr": 0.01 * loss, "converged": depth < 24, "status": "completed",
-             "steps": 1000, "run": f"{number:03}"}
+             "temperature": heat, "steps": 1000, "parameters": 8, "run": f"{number:03}"}
             for depth, loss in zip(DEPTHS, losses, strict=True)
         ]  # fmt: skip
-        regimes.append({
-            "label": f"{kind}, T = {heat}, optimizer.learning_rate = {rate}",
-            "teacher": {"kind": kind}, "temperature": heat, "alpha": alpha, "alpha_reason": None,
-            "alpha_converged": None, "axis": "depth", "learning_rate": rate,
-            "sizes": list(DEPTHS), "losses": losses,
-            "loss_stderr": [0.01 * loss for loss in losses], "replicas": 1, "points": points,
-            "local_alpha": [{"start": a, "stop": 2 * a, "value": value, "stderr": 0.05}
-                            for a in DEPTHS[:-1]],
-            "not_converged": [24], "diverged": [], "verdict": "not converged at depth 24",
-            "alpha_over_training": [{"share": n / 20, "steps": None} | alpha
-                                    for n in range(1, 21)],
-        })  # fmt: skip
+        regimes.append(_regime(
+            label=f"{kind}, T = {heat}, optimizer.learning_rate = {rate}", kind=kind,
+            temperature=heat, alpha=alpha, learning_rate=rate, losses=losses,
+            loss_stderr=[0.01 * loss for loss in losses], points=points,
+            local_alpha=[{"start": a, "stop": 2 * a, "value": value, "stderr": 0.05}
+                         for a in DEPTHS[:-1]],
+            not_converged=[24], verdict="not converged at depth 24",
+            alpha_over_training=[{"share": n / 20, "steps": None} | alpha for n in range(1, 21)],
+        ))  # fmt: skip
     return regimes
 
 
 @pytest.fixture(scope="session")
 def write_run():
     return _write_run
+
+
+@pytest.fixture(scope="session")
+def regime_record():
+    return _regime
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from toydepth.report.report_command import build_report
+from toydepth.results.report_record import ReportRecord
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -116,7 +117,7 @@ def two(tmp_path_factory, write_run):
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory, many_regimes):
-    report = {"regimes": many_regimes(200), "crossovers": [], "unfinished": [], "notes": []}
+    report = ReportRecord(regimes=many_regimes(200))
     file = tmp_path_factory.mktemp("many") / "report.html"
     file.write_text(page(report), encoding="utf-8")
     return file

@@ -9,6 +9,8 @@ import pytest
 
 from toydepth.report.page import Found, page
 from toydepth.report.report_command import build_report
+from toydepth.results.records import read_record
+from toydepth.results.report_record import ReportRecord
 
 HOSTILE = "</script><script>alert(1)</script> \"quoted\" 'é深さ' \u2028 <b>&amp;"
 FREE = {"br", "hr", "img", "input", "link", "meta", "rect", "line", "path"}  # need no end
@@ -48,8 +50,8 @@ class Reader(HTMLParser):
 
 
 def written(folder, *folders):
-    report = build_report(folders or [folder], folder)
-    assert report["page"] == "report.html" and not any("html" in n for n in report["notes"])
+    report = build_report(folders or [folder], folder).record
+    assert report.page == "report.html" and not any("html" in n for n in report.notes)
     return report, (folder / "report.html").read_text(encoding="utf-8")
 
 
@@ -72,9 +74,9 @@ def test_a_page_from_top_to_bottom(two):
              "python -m toydepth.train teacher=shared"]  # fmt: skip
     places = [text.index(words) for words in order]
     assert places == sorted(places)
-    for regime in report["regimes"]:
-        assert regime["verdict"] in text and f"{regime['alpha']['value']:.2f}" in text
-        assert f"{regime['alpha']['low']:.2f} to {regime['alpha']['high']:.2f}" in text
+    for regime in report.regimes:
+        assert regime.verdict in text and f"{regime.alpha.value:.2f}" in text
+        assert f"{regime.alpha.low:.2f} to {regime.alpha.high:.2f}" in text
     assert text.count("⚠ warning:") == 4  # of each regime, in its card and in the table
     assert (
         "teacher.kind shared independent" in text and "optimizer.learning_rate shared" not in text
@@ -150,16 +152,16 @@ def test_alpha_against_temperature(tmp_path, write_run):
     (plot,) = [p for p in json.loads(Reader(html).scripts[0]) if p["key"] == "temperature"]
     (trace,) = plot["traces"]
     assert trace["x"] == [0.1, 1.0, 10.0]
-    alphas = [regime["alpha"]["value"] for regime in report["regimes"]]
+    alphas = [regime.alpha.value for regime in report.regimes]
     assert trace["y"] == pytest.approx(alphas, rel=1e-4)
     assert "target.temperature" in html
 
 
 def test_what_has_not_finished_is_said(tmp_path, write_run):
-    write_run(tmp_path / "a")
-    bad = {"schema": 1, "status": "failed", "error": "out of memory"}
+    path = write_run(tmp_path / "a") / "result.json"
+    bad = {"status": "failed", "error": "out of memory", "rungs": []}
     (tmp_path / "b").mkdir()
-    (tmp_path / "b/result.json").write_text(json.dumps(bad))
+    (tmp_path / "b/result.json").write_text(json.dumps(json.loads(path.read_text()) | bad))
     text = Reader(written(tmp_path)[1]).text()
     assert "unfinished: b : failed: out of memory" in text
     (tmp_path / "a/result.json").unlink()
@@ -175,10 +177,10 @@ def test_a_loss_without_a_logarithm_is_left_out(tmp_path, write_run, loss):
     result["rungs"][3] |= {"loss": loss, "loss_as_trained": 1e-3}
     path.write_text(json.dumps(result))
     report, html = written(tmp_path)
-    assert any(note.endswith(f"is left out: its loss is {loss}") for note in report["notes"])
+    assert any(note.endswith(f"is left out: its loss is {loss}") for note in report.notes)
     main = json.loads(Reader(html).scripts[0])[0]
     (rungs,) = [trace for trace in main["traces"] if trace["mode"] == "markers"]
-    assert rungs["x"] == [3, 6, 12] == report["regimes"][0]["depths"]
+    assert rungs["x"] == [3, 6, 12] == list(report.regimes[0].sizes)
 
 
 def test_a_folder_whose_name_is_no_text(tmp_path, write_run):
@@ -186,17 +188,12 @@ def test_a_folder_whose_name_is_no_text(tmp_path, write_run):
     name = os.fsdecode(b"u\xff")
     (tmp_path / name / ".hydra").mkdir(parents=True)
     report, html = written(tmp_path)
-    assert [job["folder"] for job in report["unfinished"]] == [name]
+    assert [job.folder for job in report.unfinished] == [name]
     assert r"unfinished: u\udcff : no result.json" in Reader(html).text()
 
 
 def test_two_hundred_regimes(many_regimes):
-    report = {
-        "regimes": many_regimes(200),
-        "crossovers": [],
-        "unfinished": [],
-        "notes": ["a note"] * 300,
-    }
+    report = ReportRecord(regimes=many_regimes(200), notes=["a note"] * 300)
     html = page(report)
     assert len(html.encode()) < 6_000_000
     read = Reader(html)
@@ -210,7 +207,7 @@ def test_two_hundred_regimes(many_regimes):
 
 def test_the_contents_of_report_json_are_enough(two):
     build_report([two])
-    report = json.loads((two / "report.json").read_text())
+    report = read_record(two / "report.json", ReportRecord, "report")
     text = Reader(page(report, found=Found())).text()
     assert "Loss against depth" in text and "Run it again" not in text
 
@@ -220,8 +217,8 @@ def test_a_page_that_cannot_be_made_is_a_note(two, monkeypatch):
         raise RuntimeError("no room " * 1000)  # as an error that quotes what it failed on
 
     monkeypatch.setattr("toydepth.report.page.page", broken)
-    report = build_report([two])
-    assert report["page"] is None and not (two / "report.html").exists()
-    (note,) = [note for note in report["notes"] if "html" in note]
+    report = build_report([two]).record
+    assert report.page is None and not (two / "report.html").exists()
+    (note,) = [note for note in report.notes if "html" in note]
     assert note.startswith("report.html is left out: RuntimeError: no room") and len(note) < 250
-    assert json.loads((two / "report.json").read_text())["notes"] == report["notes"]
+    assert json.loads((two / "report.json").read_text())["notes"] == list(report.notes)

@@ -22,22 +22,34 @@ from toydepth.report.page.plot import numbers, plain, spread
 from toydepth.report.page.rerun import COMMANDS, commands
 from toydepth.report.page.shown import choose
 from toydepth.report.page.training import training
+from toydepth.results.records import RunRecord
 from toydepth.results.regimes import Run
+from toydepth.results.report_record import Crossover, Point, ReportRecord
 from toydepth.train.training_command import VERB
 
 
-def regime(label="shared", kind="shared", value=3.0, runs=("a",), **changes):
-    alpha = {"value": value, "stderr": 0.1, "low": value - 0.2, "high": value + 0.2}
-    return {
-        "label": label, "teacher": {"kind": kind}, "alpha": alpha, "alpha_reason": None,
-        "temperature": None, "learning_rate": None, "axis": "depth", "sizes": [3, 6, 12],
-        "verdict": "words", "not_converged": [],
-        "points": [{"run": run, "depth": 3, "replica": 0, "teacher_seed": 0, "seed": 0}
-                   for run in runs],
-    } | changes  # fmt: skip
+@pytest.fixture
+def regime(regime_record):
+    def build(label="shared", kind="shared", value=3.0, runs=("a",), **changes):
+        teacher = {"kind": kind, "depth": 64, "width": 16}
+        known = {
+            "label": label, "kind": kind, "sizes": [3, 6, 12], "points": list(map(point, runs)),
+            "alpha": {"value": value, "stderr": 0.1, "low": value - 0.2, "high": value + 0.2},
+            "teacher": teacher | ({"rho": 0.5} if kind == "mixed" else {}),
+        }  # fmt: skip
+        return regime_record(**known | changes)
+
+    return build
 
 
-def test_only_settings_that_differ_between_regimes_are_listed():
+def point(run):
+    return Point(
+        run=run, size=3, replica=0, teacher_seed=0, seed=0, loss=0.1, loss_stderr=None,
+        converged=None, status="completed", steps=0, parameters=8,
+    )  # fmt: skip
+
+
+def test_only_settings_that_differ_between_regimes_are_listed(regime):
     settings = {
         "a": {"student.depth": 3, "train.steps": 10, "optimizer.name": "adam"},
         "b": {"student.depth": 6, "train.steps": 10, "optimizer.name": "adam"},
@@ -54,7 +66,7 @@ def test_only_settings_that_differ_between_regimes_are_listed():
     assert len(found.rows) == 100 and "The first 100 of 120 regimes" in found.note
 
 
-def test_one_run_of_several_temperatures():
+def test_one_run_of_several_temperatures(regime):
     settings = {"a": {"target.temperature": [0.1, 1.0]}}
     found = differences([regime("x", temperature=0.1), regime("y", temperature=1.0)], settings)
     assert found.rows == [("target.temperature", ["0.1", "1.0"])]
@@ -72,7 +84,7 @@ def test_commands_are_quoted_for_a_shell_and_listed_once():
     assert many.note.startswith(f"The first {COMMANDS} of 100 different commands")
 
 
-def test_headline_of_few():
+def test_headline_of_few(regime):
     two = [regime(), regime("independent", "independent", 1.0)]
     title, cards = headline(two, {0: "var:c0", 1: "var:c1"})
     assert title == "shared: α 3.00; independent: α 1.00"
@@ -87,10 +99,10 @@ def test_headline_of_few():
     assert (card.value, card.interval, card.ruler) == ("–", "two depths", None)
 
 
-def test_headline_of_many():
+def test_headline_of_many(regime):
     many = [regime(str(n), ("shared", "independent")[n % 2], 2.999 - n % 2 * 2 + n / 100)
             for n in range(40)]  # fmt: skip
-    many[2] |= {"not_converged": [24], "verdict": "not converged"}
+    many[2] = many[2].changed(not_converged=[24], verdict="not converged")
     _, cards = headline(many, {0: "var:c0", 1: "var:c1", 2: "var:c0"})
     assert [(card.label, card.colour) for card in cards] == [
         ("shared", "var:c0"),
@@ -112,27 +124,28 @@ def test_headline_of_many():
     assert (card.value, card.interval) == ("–", "5 regimes, no exponent")
 
 
-def test_a_crossover_has_a_card_of_its_own():
+def test_a_crossover_has_a_card_of_its_own(regime):
     """A median over what a sweep varies would say nothing."""
     rhos = [0.5, 0.7, 0.9, 0.99, 1.0]
     swept = [regime(f"mixed (rho = {rho})", "mixed", value=1 + 2 * rho) for rho in rhos]
-    series = {
+    known = {
         "axis": "rho", "label": "", "values": rhos, "rises": True, "sentence": "alpha rises",
-        "regimes": [r["label"] for r in swept], "alpha": [r["alpha"] for r in swept],
+        "regimes": [r.label for r in swept], "alpha": [r.alpha for r in swept],
         "local_alpha": [[] for _ in rhos],
     }  # fmt: skip
+    series = Crossover(**known)
     title, (card,) = headline(swept, {}, [series])
     assert (card.label, card.value) == ("rho from 0.5 to 1.0", "2.00 to 3.00")
     assert (card.interval, card.verdict, card.doubt) == ("5 regimes", "alpha rises", False)
     assert title == "rho from 0.5 to 1.0: α 2.00 to 3.00"
     _, cards = headline([*swept, regime("shared")], {}, [series])
     assert [card.label for card in cards] == ["rho from 0.5 to 1.0", "shared"]
-    unknown = series | {"alpha": [None] * 5, "rises": None}
+    unknown = series.changed(alpha=[None] * 5, rises=None)
     _, (card,) = headline(swept, {}, [unknown])
     assert (card.value, card.interval) == ("–", "5 regimes, no exponent")
 
 
-def test_of_many_regimes_without_an_exponent_none_is_told():
+def test_of_many_regimes_without_an_exponent_none_is_told(regime):
     _, (card,) = headline([regime(alpha=None)] * 5, {})
     assert (card.value, card.interval) == ("–", "5 regimes, no exponent")
 
@@ -154,7 +167,7 @@ def test_caps_are_even_and_keep_the_ends():
     assert numbers([1 / 3, None, np.nan]) == [0.33333, None, None]
 
 
-def test_marks_and_dashes_differ_where_colours_repeat():
+def test_marks_and_dashes_differ_where_colours_repeat(regime):
     many = looks([regime(kind=("shared", "independent")[n % 2]) for n in range(20)])
     assert len({its.colour for its in many}) == 2
     assert len({(its.symbol, its.dash) for its in many}) == 20
@@ -162,7 +175,7 @@ def test_marks_and_dashes_differ_where_colours_repeat():
     assert len({its.colour for its in few}) == len({its.symbol for its in few}) == 7
 
 
-def test_a_regime_looks_alike_in_every_figure():
+def test_a_regime_looks_alike_in_every_figure(regime):
     """Also where one of them has nothing to draw."""
     pair = {"start": 3, "stop": 6, "value": 1.0, "stderr": 0.1}
     course = [{"share": share, "steps": None, "value": 1.0, "low": 0.9, "high": 1.1}
@@ -173,11 +186,8 @@ def test_a_regime_looks_alike_in_every_figure():
         regime("b", **own | {"sizes": []}),
         regime("c", **own | {"local_alpha": [pair], "alpha_over_training": course}),
     ]
-    for point in (point for one in regimes for point in one["points"]):
-        point |= {"loss": 0.1, "loss_stderr": None, "converged": None, "status": "completed"}
-        point |= {"steps": None}
     shown, note = choose(regimes, [None] * 3)
-    assert [its.regime["label"] for its in shown] == ["a", "c"] and note == ""
+    assert [its.regime.label for its in shown] == ["a", "c"] and note == ""
     figures = [losses(shown, "depth"), local(shown, "depth"), training(shown)]
     entries = [figure.legend[-1] for figure in figures]
     assert {(e["key"], e["colour"], e["symbol"]) for e in entries} == {("r2", "var:c1", "square")}
@@ -202,28 +212,41 @@ def folder(tmp_path):
 
 
 def run(name="a"):
-    return Run(name, {"teacher": {}, "student": {}, "settings": {}}, 0)
+    record = RunRecord(
+        status="completed",
+        axis="depth",
+        teacher={"kind": "shared", "depth": 64, "width": 16, "seed": 0},
+        objective="mse",
+        temperature=None,
+        settings={"seed": 0},
+        rungs=[],
+    )
+    return Run(name, record, 0)
 
 
-def test_histories_are_thinned_and_a_step_done_twice_counts_once(folder):
-    place = {"depth": 3, "replica": 0, "temperature": None}
+def report(*regimes):
+    return ReportRecord(regimes=regimes)
+
+
+def test_histories_are_thinned_and_a_step_done_twice_counts_once(folder, regime):
+    place = {"size": 3, "replica": 0, "temperature": None}
     lines = [place | {"kind": "train", "step": step, "loss": 1 / step} for step in range(1, 3001)]
     lines += [place | {"kind": "train", "step": 3000, "loss": 9.0}]  # resumed
     lines += [place | {"kind": "test", "step": 3000, "loss": 2.0, "loss_stderr": 0.1}]
     lines += [place | {"kind": "train", "step": 3001, "loss": None}]  # diverged
     (folder / "a/history.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = gather({"regimes": [regime()]}, [run()], folder, [folder])
+    found = gather(report(regime()), [run()], folder, [folder])
     (curve,) = found.curves[0]
     assert len(curve.steps) <= LINE_POINTS and curve.steps == sorted(set(curve.steps))
     assert (curve.steps[0], curve.steps[-1], curve.losses[-1]) == (1, 3000, 9.0)
     assert (curve.test_steps, curve.test_losses, found.notes) == ([3000], [2.0], [])
 
 
-def test_what_cannot_be_read_is_a_note(folder):
+def test_what_cannot_be_read_is_a_note(folder, regime):
     (folder / "a/history.jsonl").write_text("{\n{}\n")
     (folder / "a/probe.json").write_text("[]")
     (folder / "a/.hydra/overrides.yaml").write_text("[")
-    found = gather({"regimes": [regime()]}, [run()], folder, [folder])
+    found = gather(report(regime()), [run()], folder, [folder])
     assert found.curves == {} and found.probes == [] and found.overrides == {"a": None}
     history, probe = found.notes
     assert history.startswith("a: its training curves are left out")
@@ -252,31 +275,39 @@ def test_a_command_does_again_what_the_job_did(monkeypatch, tmp_path, words, aga
     command = command_line.read_command(VERB, words)._replace(folder=tmp_path / "out")
     command_line.launch(VERB, lambda cfg: None, command)
     (folder,) = command.job_folders
-    found = gather({"regimes": []}, [run(folder.name)], folder.parent, [])
+    found = gather(report(), [run(folder.name)], folder.parent, [])
     shown = commands(found.overrides).text
     assert shown == f"python -m toydepth.train {again}"
     (job,) = command_line.read_command(VERB, shlex.split(shown)[3:]).jobs
     assert job == dataclasses.replace(command.jobs[0], resume=False)
 
 
-def network(label, depth=3, kind="student", **facts):
-    return {
-        "kind": kind, "label": label, "depth": depth, "facts": facts,
-        "middle_step": {"value": 0.1 / depth, "low": 0.08 / depth, "high": 0.15 / depth},
-        "updates": {"value": 0.46, "verdict": "orthogonal: averaging"},
-        "theta_updates": {"mean": [0.45, 0.47]},
-    }  # fmt: skip
+@pytest.fixture
+def network(network_record):
+    def build(label, depth=3, kind="student", **facts):
+        return _network(network_record, label, depth, kind, facts)
+
+    return build
 
 
-def test_probes_beside_the_runs_are_shown(folder):
+def _network(network_record, label, depth, kind, facts):
+    step = {"value": 0.1 / depth, "stderr": None, "low": 0.08 / depth, "high": 0.15 / depth}
+    return network_record(
+        kind=kind, label=label, depth=depth, facts=facts, middle_step=step,
+        updates=step | {"value": 0.46, "verdict": "orthogonal: averaging"},
+        theta_updates={"mean": [0.45, 0.47]},
+    )  # fmt: skip
+
+
+def test_probes_beside_the_runs_are_shown(folder, network, probe_record):
     """A ladder has a plot of its own; single networks share one."""
     ladder = [network("teacher", 64, "teacher", teacher="shared")]
     ladder += [network(label, depth, teacher="shared") for label, depth in (("b", 6), ("a", 3))]
     probes = {"one": [network("x")], "smooth": ladder, "two": [network("y")]}
     for name, networks in probes.items():
         (folder / name).mkdir()
-        (folder / name / "probe.json").write_text(json.dumps({"name": name, "subjects": networks}))
-    found = gather({"regimes": []}, [run()], folder, [folder])
+        (folder / name / "probe.json").write_text(json.dumps(probe_record(name, networks)))
+    found = gather(report(), [run()], folder, [folder])
     steps, own, shared = geometry(found.probes, ["independent", "shared"])
     assert "smooth: teacher: 0.00156 π" in steps.words
     assert [entry["label"] for entry in steps.legend] == ["smooth", "one", "two"]
