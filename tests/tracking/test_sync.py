@@ -16,12 +16,8 @@ import yaml
 from toydepth import config, settings, sync
 from toydepth.files import History, read_history
 from toydepth.results import outcome
-<<<<<<< HEAD
-from toydepth.tracking import wandb_private, wandb_upload
-=======
 from toydepth.results.records import write_record
 from toydepth.tracking import wandb_upload
->>>>>>> records
 from toydepth.tracking.start import start_tracker
 
 DEPTHS = (2, 3, 6)
