@@ -17,7 +17,7 @@ from toydepth import config, settings, sync
 from toydepth.files import History, read_history
 from toydepth.results import outcome
 from toydepth.results.records import write_record
-from toydepth.tracking import wandb_upload
+from toydepth.tracking import wandb_private, wandb_upload
 from toydepth.tracking.start import start_tracker
 
 DEPTHS = (2, 3, 6)

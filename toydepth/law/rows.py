@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from toydepth.law.columns import find_columns
-from toydepth.law.table_files import place, read_table
+from toydepth.law.table_files import Table, place, read_file
 from toydepth.settings import SettingError, show
 
 
@@ -65,7 +65,20 @@ def read_rows(
         column that is not there or not the only one.
     """
     path = Path(os.path.expanduser(path))  # a shell leaves the ~ of data.path=~/runs.csv
-    table = read_table(path)
+    table = read_file(path)
+    return check_rows(table, str(path), wanted, columns, prefer=prefer, drop_invalid=drop_invalid)
+
+
+def check_rows(
+    table: Table,
+    source: str,
+    wanted: Sequence[str],
+    columns: Mapping[str, str | None] | None = None,
+    *,
+    prefer: Mapping[str, str] | None = None,
+    drop_invalid: bool = False,
+) -> Rows:
+    """The same of a table that is in memory, called `source`. Raises as `read_rows` does."""
     found = find_columns(table.names, [*wanted, "loss"], columns or {}, prefer or {})
     cells = {column: table.values(column) for column in found.values()}
     numbers = {column: np.array([_positive(cell) for cell in cells[column]]) for column in cells}
@@ -74,12 +87,12 @@ def read_rows(
         examples = []
         for row in np.flatnonzero(~valid)[:3]:
             column = next(column for column in numbers if np.isnan(numbers[column][row]))
-            where = place(str(path), table.lines[row])
+            where = place(source, table.lines[row])
             examples.append(f"{where}: {show(column)} is {_shown(cells[column][row])}")
         remedy = "no row is left" if drop_invalid else "data.drop_invalid=true leaves them out"
         raise SettingError(
             "data.path",
-            str(path),
+            source,
             f"{(~valid).sum()} of {len(valid)} rows lack a positive, finite number "
             f"({', '.join(examples)}{', ...' if (~valid).sum() > 3 else ''}); {remedy}",
         )
@@ -91,7 +104,7 @@ def read_rows(
         read=len(valid),
         dropped=int((~valid).sum()),
         excluded=0,
-        source=str(path),
+        source=source,
     )
 
 

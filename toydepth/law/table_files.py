@@ -27,7 +27,7 @@ class Table(NamedTuple):
     values: Callable[[str], list[Any]]
 
 
-def read_table(path: Path) -> Table:
+def read_file(path: Path) -> Table:
     """Reads the file by the ending of its name.
 
     Raises:

@@ -82,6 +82,7 @@ class Teacher(Record):
     kind: Text
     depth: Whole
     width: Count
+    function: Text | None = None
     rho: float | None = None
     correlation_length: Length | None = None
     features: Count | None = None
