@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from toydepth import config, settings
+from toydepth import config
 from toydepth.files import versions
 
 PUBLISHED = {  # arXiv 2602.05970, figure 5
@@ -21,10 +21,10 @@ PUBLISHED = {  # arXiv 2602.05970, figure 5
 
 def experiment(*changes: dict[str, Any]) -> config.Experiment:
     """The defaults, with each of `changes` on top: {"train": {"steps": 10}, "replicas": 3}."""
-    cfg = settings.defaults(config.Experiment)
+    cfg: dict[str, Any] = {}
     for change in changes:
         for group, values in change.items():
-            cfg[group] = cfg[group] | values if isinstance(values, dict) else values
+            cfg[group] = cfg.get(group, {}) | values if isinstance(values, dict) else values
     return config.experiment(cfg)
 
 

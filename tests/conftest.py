@@ -23,7 +23,7 @@ import jax  # noqa: E402
 import numpy as np  # noqa: E402
 from absl import logging as absl_logging  # noqa: E402
 
-from toydepth import config, settings  # noqa: E402
+from toydepth import config  # noqa: E402
 from toydepth.engine import prepare_devices  # noqa: E402
 from toydepth.engine.loop import log_parts  # noqa: E402
 
@@ -37,16 +37,7 @@ absl_logging.get_absl_handler().python_handler.stream = sys.__stderr__
 def make():
     """make({"student": {"depth": 3}}) -> an Experiment: the defaults with some settings changed."""
 
-    def build(changes=None):
-        cfg = settings.defaults(config.Experiment)
-        for group, values in (changes or {}).items():
-            if isinstance(values, dict):
-                cfg[group] |= values
-            else:
-                cfg[group] = values
-        return config.experiment(cfg)
-
-    return build
+    return lambda changes=None: config.experiment(changes or {})
 
 
 @pytest.fixture

@@ -81,7 +81,9 @@ DRAWN_BY = {
 
 
 def teacher_name(kind: str, drawn_by: Mapping[str, Any]) -> str:
-    """What to call teachers of a kind, as in `mixed (rho = 0.9)`."""
+    """What to call teachers of a kind, as in `mixed (rho = 0.9)`; one's own, as its function."""
+    if kind == "own":
+        return f"own {drawn_by['function']}"
     own = [f"{name.replace('_', ' ')} = {as_written(value)}" for name, value in drawn_by.items()]
     return f"{kind} ({', '.join(own)})" if own else kind
 
@@ -303,6 +305,23 @@ def experiment(cfg: Mapping[str, Any]) -> Experiment:
     checked = read_schema(Experiment, cfg)
     _check_together(checked)
     return checked
+
+
+# What may be a Python object: its group -> the setting that is then `own`.
+OBJECTS = {"teacher": "kind", "student": "block", "objective": "kind"}
+
+
+def check_objects(e: Experiment, given: frozenset[str] = frozenset()) -> None:
+    """Refuses settings that speak of a Python object which is not among the `given` groups.
+
+    Raises:
+      SettingError: for the first of them.
+    """
+    for room, name in OBJECTS.items():
+        kind = getattr(getattr(e, room), name)
+        if (kind == "own") != (room in given):
+            words = "it is a Python object, which toydepth.train_ladder takes and no command has"
+            raise SettingError(f"{room}.{name}", kind, words)
 
 
 def _check_together(e: Experiment) -> None:

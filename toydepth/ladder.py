@@ -20,7 +20,7 @@ from omegaconf import OmegaConf
 from toydepth.commands import command_line
 from toydepth.commands.command_line import Command
 from toydepth.commands.folder import claim, hold, holds_run, let_go
-from toydepth.config import Experiment
+from toydepth.config import OBJECTS, Experiment, check_objects
 from toydepth.engine import Stopped, borrowed_devices
 from toydepth.files import History, clear_halves, read_history
 from toydepth.report.comparison import compare
@@ -52,6 +52,15 @@ class Ladder:
     Attributes:
       record: all that result.json says.
       folder: where it lies on the disk, or None.
+
+    >>> words = ["train.steps=20", "teacher.depth=4", "train.batch_size=32"]
+    >>> ladder = toydepth.train_ladder(depth=(2, 4), width=8, overrides=words, progress=False)
+    >>> ladder.rungs[1].size, ladder.rungs[1].steps
+    (4, 20)
+    >>> print(ladder.alpha, ladder.alpha_reason)
+    None two depths: an exponent needs three
+    >>> ladder.weights(depth=4)["layers"]["b_in"].shape  # replica, condition, layer, hidden
+    (1, 1, 4, 32)
     """
 
     record: RunRecord
@@ -187,12 +196,22 @@ def train_ladder(
     Raises:
       SettingError: the first setting that is not allowed, in the words of the command.
       KeyboardInterrupt: it was interrupted.
+
+    >>> words = ["train.steps=30", "teacher.depth=4", "train.batch_size=32"]
+    >>> ladder = toydepth.train_ladder(
+    ...     teacher="independent", depth=(2, 3, 4), width=8, overrides=words, progress=False
+    ... )
+    >>> [rung.size for rung in ladder.rungs]
+    [2, 3, 4]
+    >>> ladder.alpha.low < ladder.alpha.value < ladder.alpha.high
+    True
     """
     given = {"teacher": teacher, "student": student, "objective": objective}
     words = _words(experiment, given, depth, width, overrides)
     own = Own(*(None if isinstance(thing, str) else thing for thing in given.values()))
     command = _one(command_line.read_command(VERB, words))
     (e,) = command.jobs
+    check_objects(e, own.given)
     if e.parallel.processes not in (None, 1):
         words = "several processes train one job by python -m toydepth.train"
         raise SettingError("parallel.processes", e.parallel.processes, words)
@@ -206,6 +225,12 @@ def load(folder: str | Path) -> Ladder:
 
     Raises:
       ResultError: there is no result, or it is not what it should be; one line.
+
+    >>> words = ["train.steps=20", "teacher.depth=4", "train.batch_size=32"]
+    >>> ladder = toydepth.train_ladder(depth=2, width=8, overrides=words, progress=False)
+    >>> saved = ladder.save("run")
+    >>> toydepth.load("run").rungs == ladder.rungs
+    True
     """
     folder = Path(folder)
     hydra = folder / ".hydra"
@@ -288,7 +313,6 @@ def _words(
 ) -> list[str]:
     """The command line that says the same, but for objects of one's own."""
     words = [] if experiment is None else [f"experiment={experiment}"]
-    kinds = {"teacher": "kind", "student": "block", "objective": "kind"}
     for room, thing in given.items():
         if isinstance(thing, str):
             words.append(f"{room}={thing}")
@@ -297,7 +321,7 @@ def _words(
                 what = "the name of a kind, or a function" if room != "student" else "a Block"
                 raise SettingError(room, thing, f"it must be {what}")
             name = QuotedString(called(thing), Quote.single).with_quotes()
-            words += [f"{room}.{kinds[room]}=own", f"{room}.function={name}"]
+            words += [f"{room}.{OBJECTS[room]}=own", f"{room}.function={name}"]
             words += ["teacher.depth=0"] if room == "teacher" else []
     for name, sizes in (("depth", depth), ("width", width)):
         if sizes is not None:

@@ -18,6 +18,12 @@ class SettingError(ValueError):
       setting: its name on the command line, such as `train.steps` or `data.path`.
       value: what it was; None if it was not given.
       allowed: what is wrong, or what would be allowed; one line of printable text.
+
+    >>> try:
+    ...     toydepth.train_ladder(overrides=["train.steps=0"])
+    ... except toydepth.SettingError as error:
+    ...     print(error)
+    train.steps=0 is not allowed: it must be a whole number from 1 to 1000000000, or a list of them
     """
 
     def __init__(self, setting: str, value: Any, allowed: str):
@@ -194,12 +200,17 @@ def one_or_several(check: Check) -> Check:
 
 
 def setting(default: Any, check: Check, meaning: str) -> Any:
-    return field(default=default, metadata={"check": check, "meaning": meaning})
+    """A field of a schema. Its default is read as any value is, so that `Schema()` is valid."""
+    metadata = {"check": check, "meaning": meaning, "written": default}
+    return field(default=check.read(default), metadata=metadata)
 
 
 def defaults(schema: type) -> dict[str, Any]:
     """The default configuration as plain nested data, for Hydra to compose on."""
-    return {f.name: defaults(f.type) if is_dataclass(f.type) else f.default for f in fields(schema)}
+    return {
+        f.name: defaults(f.type) if is_dataclass(f.type) else f.metadata["written"]
+        for f in fields(schema)
+    }
 
 
 def read_schema(schema: type, cfg: Any, prefix: str = "") -> Any:
@@ -264,4 +275,4 @@ def meanings(schema: type, prefix: str = "") -> Iterable[tuple[str, Any, str, st
             yield from meanings(f.type, f"{prefix}{f.name}.")
         else:
             check: Check = f.metadata["check"]
-            yield f"{prefix}{f.name}", f.default, f.metadata["meaning"], check.allowed
+            yield f"{prefix}{f.name}", f.metadata["written"], f.metadata["meaning"], check.allowed

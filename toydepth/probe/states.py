@@ -18,9 +18,6 @@ def probe_states(
 ) -> Summary:
     """Angles of steps and of updates, norms and projections, over all tokens.
 
-        summary = toydepth.probe_states(states)
-        summary.theta_updates.mean / np.pi     # of each layer: 0 is smooth, 0.5 averaging
-
     Angles are in radians (arXiv 2602.05970, section 3): `theta` between the states before and after
     a layer, `theta_updates` between neighbouring updates, each with its mean, standard error and
     quantiles over tokens; `middle_step` is theta's mean over the middle layers.
@@ -33,6 +30,12 @@ def probe_states(
 
     Raises:
       ValueError: fewer than two layers, numbers that are not finite, or chunks of several shapes.
+
+    >>> import numpy as np
+    >>> walk = np.random.default_rng(0).normal(size=(9, 500, 64)).cumsum(axis=0)
+    >>> summary = toydepth.probe_states(walk)
+    >>> np.round(summary.theta_updates.mean / np.pi, 1)  # orthogonal: a random walk
+    array([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
     """
     chunks = [states] if hasattr(states, "shape") else states
     stream = Stream(2000, seed, middle)

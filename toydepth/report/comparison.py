@@ -34,6 +34,19 @@ class Comparison:
     Attributes:
       regimes: `label`, `alpha`, `local_alpha`, `sizes`, `losses`, `replicas`, `verdict`, ...
       notes: what was left out, and why.
+
+    >>> words = ["train.steps=20", "teacher.depth=4", "train.batch_size=32"]
+    >>> ladders = [
+    ...     toydepth.train_ladder(kind, depth=(2, 3, 4), width=8, overrides=words, progress=False)
+    ...     for kind in ("shared", "independent")
+    ... ]
+    >>> page = toydepth.compare(ladders)
+    >>> [regime.label for regime in page.regimes]
+    ['shared', 'independent']
+    >>> list(page.table()[0])
+    ['regime', 'alpha', 'low', 'high', 'losses', 'replicas', 'verdict']
+    >>> page.save("page").name
+    'report.html'
     """
 
     regimes: tuple[RegimeRecord, ...]
@@ -111,6 +124,17 @@ def compare(runs: Sequence[Compared | str | Path]) -> Comparison:
 
     Raises:
       ResultError: a folder holds no run, or a record is not what it should be; one line.
+
+    >>> words = ["train.steps=20", "teacher.depth=4", "train.batch_size=32"]
+    >>> ladders = [
+    ...     toydepth.train_ladder(kind, depth=(2, 3, 4), width=8, overrides=words, progress=False)
+    ...     for kind in ("shared", "independent")
+    ... ]
+    >>> page = toydepth.compare(ladders)
+    >>> [regime.label for regime in page.regimes]
+    ['shared', 'independent']
+    >>> page.regimes[0].sizes
+    (2, 3, 4)
     """
     given = tuple(Path(one) if isinstance(one, str | Path) else one for one in runs)
     found, notes = [], []

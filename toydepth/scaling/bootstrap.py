@@ -66,6 +66,16 @@ def bootstrap(
 
     Raises:
         ValueError: labels are not one per point, only one cluster, or no degree of freedom.
+
+    >>> import numpy as np
+    >>> width, depth = np.repeat([64, 128, 256, 512], 4), np.tile([4, 8, 16, 32], 4)
+    >>> noise = np.exp(np.random.default_rng(1).normal(0, 0.001, 16))
+    >>> loss = (50 / width + 3 / depth + 1.7) * noise
+    >>> law = toydepth.Law({"width": None, "depth": 1})
+    >>> fit = toydepth.fit_law(law, {"width": width, "depth": depth}, loss)
+    >>> draws = toydepth.bootstrap(fit, 20)
+    >>> len(draws.parameters["exponent_width"])
+    20
     """
     count = len(fit.residuals)
     if fit.degrees_of_freedom < 1:

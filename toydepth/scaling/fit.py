@@ -144,6 +144,15 @@ def fit_law(
         ValueError: a size, loss or stderr is not positive and finite (the index and the value
             are named); lengths differ; a variable has too few distinct sizes to be told
             from the floor; fewer points than parameters; `huber` is not positive, or `starts`.
+
+    >>> import numpy as np
+    >>> width, depth = np.repeat([64, 128, 256, 512], 4), np.tile([4, 8, 16, 32], 4)
+    >>> noise = np.exp(np.random.default_rng(1).normal(0, 0.001, 16))
+    >>> loss = (50 / width + 3 / depth + 1.7) * noise
+    >>> law = toydepth.Law({"width": None, "depth": 1})
+    >>> fit = toydepth.fit_law(law, {"width": width, "depth": depth}, loss)
+    >>> round(fit.parameters["exponent_width"].value, 2)
+    0.99
     """
     if huber is not None and not huber > 0:
         raise ValueError(f"huber is {huber:g}; it must be positive")

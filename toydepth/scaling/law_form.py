@@ -28,6 +28,9 @@ class Law:
         Law({"depth": None}, floor=False)                     # one power law
 
     Raises ValueError for a law without a term or an exponent that is not positive and finite.
+
+    >>> toydepth.Law({"width": None, "depth": 1}).free
+    ('width',)
     """
 
     exponents: Mapping[str, float | None]

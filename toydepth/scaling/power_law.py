@@ -93,6 +93,10 @@ def fit_power_law(
         ValueError: a size, loss or stderr is not positive and finite (the index
             and the value are named); lengths differ; one distinct size only;
             fewer than four distinct sizes with `floor`.
+
+    >>> law = toydepth.fit_power_law([3, 6, 12, 24], [1 / 3.1, 1 / 6, 1 / 11.8, 1 / 24.2])
+    >>> print(f"{law.alpha.value:.2f} ({law.alpha.low:.2f} to {law.alpha.high:.2f})")
+    0.99 (0.93 to 1.04)
     """
     points = check_points(sizes, losses, stderr, groups)
     count = _informative_sizes(points)

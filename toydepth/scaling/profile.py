@@ -19,6 +19,16 @@ def profile_intervals(fit: LawFit) -> dict[str, Interval]:
     s^2 t(0.975, dof)^2 / 2 at the ends (Bates and Watts 1988, section 6.1). Unlike the
     Jacobian's interval it follows the curvature of the law, and says when there is no bound.
     Empty without a degree of freedom; without the parameters that are not identified.
+
+    >>> import numpy as np
+    >>> width, depth = np.repeat([64, 128, 256, 512], 4), np.tile([4, 8, 16, 32], 4)
+    >>> noise = np.exp(np.random.default_rng(1).normal(0, 0.001, 16))
+    >>> loss = (50 / width + 3 / depth + 1.7) * noise
+    >>> law = toydepth.Law({"width": None, "depth": 1})
+    >>> fit = toydepth.fit_law(law, {"width": width, "depth": depth}, loss)
+    >>> interval = toydepth.profile_intervals(fit)["exponent_width"]
+    >>> interval.low < 1 < interval.high
+    True
     """
     if fit.degrees_of_freedom < 1 or math.sqrt(fit.scale) < 1e-12:
         return {}

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PyTree
 
-from toydepth.settings import SettingError, printable
+from toydepth.settings import printable
 from toydepth.toy.layers import rms_norm
 
 State = Float[Array, "batch width"]
@@ -39,6 +39,20 @@ class Block(NamedTuple):
       step: (parameters, share) -> parameters that make `share` of the step; a ladder that doubles
         its depth asks for half a step. None keeps the parameters as they are: the deeper student
         then starts from another function than the one below it has learned.
+
+    >>> import jax, jax.numpy as jnp
+    >>> block = toydepth.Block(
+    ...     init=lambda key, width: {
+    ...         "into": jax.random.normal(key, (width, 2 * width)) / width**0.5,
+    ...         "out": jnp.zeros((2 * width, width)),
+    ...     },
+    ...     apply=lambda p, h: h + jnp.tanh(h @ p["into"]) @ p["out"],
+    ...     step=lambda p, share: p | {"out": share * p["out"]},
+    ... )
+    >>> words = ["train.steps=20", "teacher.depth=4", "train.batch_size=32"]
+    >>> ladder = toydepth.train_ladder(student=block, depth=2, overrides=words, progress=False)
+    >>> ladder.weights(depth=2)["layers"]["into"].shape  # replica, condition, layer, ...
+    (1, 1, 2, 16, 32)
     """
 
     init: Callable[[Key[Array, ""], int], PyTree]
@@ -50,12 +64,16 @@ class Own(NamedTuple):
     """What of an experiment is given as Python objects; None is what the settings say."""
 
     teacher: OwnTeacher | None = None
-    block: Block | None = None
-    loss: OwnLoss | None = None
+    student: Block | None = None
+    objective: OwnLoss | None = None
+
+    @property
+    def given(self) -> frozenset[str]:
+        """The groups of settings that they stand for."""
+        return frozenset(name for name, thing in self._asdict().items() if thing is not None)
 
 
 BUILT_IN = Own()
-ROLES = {"teacher": "teacher.kind", "block": "student.block", "loss": "objective.kind"}
 
 
 def called(thing: object) -> str:
@@ -63,21 +81,6 @@ def called(thing: object) -> str:
     function = thing.apply if isinstance(thing, Block) else thing
     name = getattr(function, "__qualname__", None) or type(function).__qualname__
     return printable(name.replace("<locals>.", "").replace("<lambda>", "lambda"))[:80]
-
-
-def check_own(own: Own, kinds: dict[str, str]) -> None:
-    """Refuses settings that speak of an object which is not there.
-
-    Args:
-      kinds: role (`teacher`, `block`, `loss`) -> the kind that the settings name.
-
-    Raises:
-      SettingError: naming the first of them.
-    """
-    for role, setting in ROLES.items():
-        if (kinds[role] == "own") != (getattr(own, role) is not None):
-            words = "it is a Python object, which toydepth.train_ladder takes, and no command"
-            raise SettingError(setting, kinds[role], words)
 
 
 def target_of(teacher: OwnTeacher, key: Key[Array, ""], x: State) -> State:

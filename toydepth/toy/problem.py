@@ -14,12 +14,11 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Int, Key, PyTree
 
-from toydepth.config import Experiment
+from toydepth.config import Experiment, check_objects
 from toydepth.toy import objectives, stream
 from toydepth.toy.own import (
     BUILT_IN,
     Own,
-    check_own,
     resample_blocks,
     run_blocks,
     start_blocks,
@@ -115,8 +114,7 @@ def depth_problem(e: Experiment, own: Own = BUILT_IN) -> Problem:
     Raises:
       SettingError: `e` names an object of one's own that is not in `own`.
     """
-    kinds = {"teacher": e.teacher.kind, "block": e.student.block, "loss": e.objective.kind}
-    check_own(own, kinds)
+    check_objects(e, own.given)
     found = variants(e)
     teacher, targets = _teaching(e, own)
     start, state, grow = _learning(e, own)
@@ -169,7 +167,7 @@ def _teaching(e: Experiment, own: Own) -> tuple[Callable, Callable]:
 
 def _learning(e: Experiment, own: Own) -> tuple[Callable, Callable, Callable]:
     """(depth -> parameters, (parameters, inputs, precision) -> (state, head), growth)."""
-    if own.block is None:
+    if own.student is None:
         student = partial(new_student, e)
         graph = nnx.graphdef(nnx.eval_shape(lambda: student(1)))
 
@@ -186,23 +184,23 @@ def _learning(e: Experiment, own: Own) -> tuple[Callable, Callable, Callable]:
 
     def own_start(depth: int) -> PyTree:
         key = key_for(e.seed, Purpose.STUDENT)
-        params = {"layers": start_blocks(own.block, key, e.student.width, depth)}
+        params = {"layers": start_blocks(own.student, key, e.student.width, depth)}
         if learned:
             params["head"] = jnp.zeros((e.student.width, e.objective.vocabulary))
         return params
 
     def own_state(params, x, precision):
-        return run_blocks(own.block, params["layers"], x), params.get("head")
+        return run_blocks(own.student, params["layers"], x), params.get("head")
 
     def own_grow(params: PyTree, depth: int) -> PyTree:
-        return params | {"layers": resample_blocks(own.block, params["layers"], depth)}
+        return params | {"layers": resample_blocks(own.student, params["layers"], depth)}
 
     return own_start, own_state, own_grow
 
 
 def _comparing(e: Experiment, own: Own, state: Callable) -> Callable:
     """The loss, by the student's state and the teacher's."""
-    distance = own.loss or objectives.mean_squared_error
+    distance = own.objective or objectives.mean_squared_error
 
     def loss(params, teacher: Teacher, temperature, x, target, precision="float32"):
         last, head = state(params, x, precision)

@@ -46,6 +46,8 @@ def main() -> None:
         if command_line.is_about_configuration(arguments):
             command_line.main(VERB, job)
             return
+        for e in command.jobs:
+            config.check_objects(e)
         check_processes(command)
         if command.launcher == "local" and place(command.jobs[0].parallel).index:
             sys.exit(follow(command.jobs[0]))
