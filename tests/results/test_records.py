@@ -234,7 +234,7 @@ def test_any_change_is_read_or_refused_in_a_line(trained, tmp_path, data):
     """With pydantic's errors only: never another one, and no line break in the words."""
     found = plain(trained[1])
     for _ in range(data.draw(st.integers(1, 3))):
-        *before, last = data.draw(st.sampled_from(sorted(places(found), key=repr)[1:]))
+        *before, last = data.draw(st.sampled_from(list(places(found))[1:]))
         node = found
         for name in before:
             node = node[name]
