@@ -88,7 +88,6 @@ class Teacher(Record):
     features: Count | None = None
     skew: float | None = None
     active: float | None = None
-    function: Text | None = None
 
     @property
     def drawn_by(self) -> dict[str, Any]:
