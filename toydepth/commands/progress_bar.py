@@ -105,7 +105,7 @@ class Bar:
         self._rate.update(done_steps, time.monotonic(), skip=new_rung)
         self._pace.update(share, time.monotonic(), skip=new_rung)
         status = self._status(done_steps, loss, share)
-        if self._live:
+        if self._live and self._task is not None:
             room = max(self._live.console.width - len(status) - 3, 1)  # two gaps, a bar of one
             short = label if len(label) <= room else label[: room - 1] + "…"
             self._live.update(

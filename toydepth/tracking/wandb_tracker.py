@@ -208,7 +208,7 @@ class WandbTracker:
         A run that is not completed ends as failed, with its status in the summary.
         """
         self._attempt(lambda: self._close(result, course, files))
-        status = wandb_lines.EXIT.get(result.get("status"), 1)
+        status = wandb_lines.EXIT.get(result.get("status", "failed"), 1)
         self._broken = False  # whatever broke, the run is told how it ended
         self._attempt(lambda: self._run.finish(exit_code=status))
 
