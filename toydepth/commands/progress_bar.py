@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column
 
 _SMOOTHING = 0.2  # weight of the newest interval in the rate
@@ -55,8 +55,8 @@ class Silence:
 
     console = Console(file=io.StringIO(), width=80)
 
-    def add_task(self, description: str, total: float, status: str) -> int:
-        return 0
+    def add_task(self, description: str, total: float, status: str) -> TaskID:
+        return TaskID(0)
 
     def update(self, task: int, completed: float, description: str, status: str) -> None:
         pass

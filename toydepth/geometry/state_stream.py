@@ -124,7 +124,7 @@ class Stream:
         if self._layers is None:
             raise ValueError("no token was added yet")
         measures = {
-            name: Statistics(of.known, *_spread(of), self._histograms[name].quantiles(QUANTILES))
+            name: _statistics(of, self._histograms[name].quantiles(QUANTILES))
             for name, of in self._moments.items()
         }
         (step,), (stderr,), _ = _spread(self._steps)
@@ -144,6 +144,11 @@ class Stream:
         self._histograms = {
             name: Histogram(BINS[name], len(values)) for name, values in named.items()
         }
+
+
+def _statistics(of: Moments, quantiles: Float[np.ndarray, "quantiles layers"]) -> Statistics:
+    mean, stderr, std = _spread(of)
+    return Statistics(of.known, mean, stderr, std, quantiles)
 
 
 def _spread(of: Moments) -> tuple[Float[np.ndarray, "rows"], ...]:

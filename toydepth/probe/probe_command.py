@@ -38,6 +38,7 @@ def compare_results(arguments: Sequence[str]) -> None:
     try:
         from toydepth.probe.depth_comparison import compare
         from toydepth.probe.probe_printing import print_comparison
+        from toydepth.results.records import ResultError
 
         for argument in arguments:
             name, given, value = argument.partition("=")

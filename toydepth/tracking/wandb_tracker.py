@@ -119,7 +119,8 @@ def start_wandb(
     )
     try:
         online = mode not in ("offline", "disabled")
-        run = wandb.init(mode=mode, resume="allow" if resume and online else None, **options)
+        how = {"mode": mode, "resume": "allow" if resume and online else None}
+        run = wandb.init(**(options | how))
     except wandb.errors.Error as error:
         first = f"{type(error).__name__}: {error}".partition("\n")[0]
         print(f"W&B cannot be used online, going on offline: {first}", file=sys.stderr)
