@@ -21,6 +21,8 @@ test-all: $(VENV)/dev.stamp
 lint: $(VENV)/dev.stamp
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
+	$(VENV)/bin/lint-imports
+	$(PYTHON) -m mypy
 
 # Both teachers at the same time, one core each, then the report on the two.
 quickstart: $(VENV)/base.stamp

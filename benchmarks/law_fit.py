@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 from common import interleave, ratio, write
 
-from toydepth.law.data_errors import DataError
 from toydepth.law.rows import exclude_highest, read_rows
 from toydepth.scaling import Law, LawFit, bootstrap, fit_law
+from toydepth.settings import SettingError
 
 CHINCHILLA = Path(__file__).parents[2] / "shared" / "data" / "chinchilla.csv"
 FREE = Law({"width": None, "depth": None, "data": None})
@@ -43,7 +43,7 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Sizes and losses; a table that cannot be used ends the script in one line."""
     try:
         rows = exclude_highest(read_rows(path, FREE.variables), 40)
-    except DataError as error:
+    except SettingError as error:
         sys.exit(f"law_fit.py: --data {path}: {error.allowed}")
     return {**rows.variables, "data": rows.variables["data"] / 1e6}, rows.losses
 

@@ -94,20 +94,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ImportError as error:
         return _refuse(f"{fold(error)}: pip install 'toydepth[dashboard]'")
     try:
-        return _send(dashboards, asked) if asked.output is None else _write(dashboards, asked)
+        if asked.output is None:
+            return _send(dashboards, asked)
+        return _write(dashboards, asked, asked.output)
     except SettingError as error:
         return _refuse(error)
 
 
-def _write(dashboards: ModuleType, asked: Arguments) -> int:
+def _write(dashboards: ModuleType, asked: Arguments, output: Path) -> int:
     import wandb
 
     entity = asked.entity or wandb.setup(wandb.Settings(silent=True)).settings.entity
     try:
-        write_json(asked.output, dashboards.as_sent(*_views(dashboards, asked, entity or "")))
+        write_json(output, dashboards.as_sent(*_views(dashboards, asked, entity or "")))
     except OSError as error:
-        raise SettingError("output", asked.output, fold(error.strerror or error)) from None
-    print(asked.output)
+        raise SettingError("output", output, fold(error.strerror or error)) from None
+    print(output)
     return 0
 
 
@@ -122,7 +124,7 @@ def _send(dashboards: ModuleType, asked: Arguments) -> int:
         return _refuse(f"{words}; output=FILE writes what would be sent")
     try:
         entity = asked.entity or settings.entity or wandb.Api().default_entity
-        workspace, report = _views(dashboards, asked, entity)
+        workspace, report = _views(dashboards, asked, entity or "")
         # The report first: saving it creates a project that does not exist yet.
         for name, view in (("report", report), ("workspace", workspace)):
             print(f"{name}: {view.save().url}")

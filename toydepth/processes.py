@@ -1,12 +1,13 @@
 """Which process of a job this one is: one job may be trained by several, on several machines."""
 
 import os
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from toydepth.config import Parallel
 
 
-class Place(NamedTuple):
+@dataclass(frozen=True)
+class Place:
     """One process among those of a job.
 
     Attributes:

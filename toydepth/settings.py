@@ -7,7 +7,7 @@ A schema is a frozen dataclass of settings and of further such dataclasses; a ve
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import Field, dataclass, field, fields, is_dataclass
 from typing import Any
 
 
@@ -205,10 +205,15 @@ def setting(default: Any, check: Check, meaning: str) -> Any:
     return field(default=check.read(default), metadata=metadata)
 
 
+def _inner(f: Field) -> type | None:
+    """The schema of a field that holds further settings; None for one setting."""
+    return f.type if isinstance(f.type, type) and is_dataclass(f.type) else None
+
+
 def defaults(schema: type) -> dict[str, Any]:
     """The default configuration as plain nested data, for Hydra to compose on."""
     return {
-        f.name: defaults(f.type) if is_dataclass(f.type) else f.metadata["written"]
+        f.name: f.metadata["written"] if (inner := _inner(f)) is None else defaults(inner)
         for f in fields(schema)
     }
 
@@ -231,8 +236,8 @@ def read_schema(schema: type, cfg: Any, prefix: str = "") -> Any:
     values = {}
     for name, f in known.items():
         where = f"{prefix}{name}"
-        if is_dataclass(f.type):
-            values[name] = read_schema(f.type, cfg.get(name, {}), f"{where}.")
+        if (inner := _inner(f)) is not None:
+            values[name] = read_schema(inner, cfg.get(name, {}), f"{where}.")
             continue
         value = cfg.get(name, f.default)
         check: Check = f.metadata["check"]
@@ -271,8 +276,8 @@ def nested(node: Any) -> dict[str, Any]:
 def meanings(schema: type, prefix: str = "") -> Iterable[tuple[str, Any, str, str]]:
     """(name, default, meaning, what it may be) of every setting, for `--help`."""
     for f in fields(schema):
-        if is_dataclass(f.type):
-            yield from meanings(f.type, f"{prefix}{f.name}.")
+        if (inner := _inner(f)) is not None:
+            yield from meanings(inner, f"{prefix}{f.name}.")
         else:
             check: Check = f.metadata["check"]
             yield f"{prefix}{f.name}", f.metadata["written"], f.metadata["meaning"], check.allowed

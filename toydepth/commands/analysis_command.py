@@ -12,7 +12,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from toydepth.commands import command_line
 from toydepth.commands.folder import claim
@@ -76,7 +76,7 @@ def job(cfg: DictConfig, *, verb: Verb, room: str, standing: Standing | None = N
     hydra = HydraConfig.get()
     folder = Path(hydra.runtime.output_dir)
     (folder / "error.txt").unlink(missing_ok=True)  # of an earlier try
-    plain = OmegaConf.to_container(cfg, resolve=True)
+    plain = command_line.plainly(cfg)
     try:
         found = import_module(room).run(verb.read(plain), folder, plain, brief=standing is not None)
         words = import_module(room).sentence(found)

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from hydra import __version__ as hydra_version
 from hydra import compose, initialize_config_dir
@@ -90,12 +90,13 @@ def read_command(verb: Verb, arguments: Sequence[str]) -> Command:
         overrides.check(verb, override)
     # Of a setting given twice the last counts, in Hydra's runs and in its sweeps alike.
     given = {override.key_or_group: override for override in parsed}
-    texts = [override.input_line for override in given.values()]
+    texts = [overrides.text_of(override) for override in given.values()]
     several = [override for override in given.values() if override.is_sweep_override()]
     _register(verb)
     with initialize_config_dir(str(CONF.absolute()), version_base="1.3"):
         # A sweep in one line (experiment=fig5) is Hydra's sweeper with parameters of its own.
-        base = _compose(verb, [o.input_line for o in given.values() if not o.is_sweep_override()])
+        alone = [o for o in given.values() if not o.is_sweep_override()]
+        base = _compose(verb, [overrides.text_of(override) for override in alone])
         multirun = flags.multirun or str(base.hydra.mode) == "RunMode.MULTIRUN"
         if several and (not multirun or is_about_configuration(arguments)):
             words = "one job is shown" if multirun else "several values need -m (multirun)"
@@ -229,8 +230,8 @@ def _compose(verb: Verb, texts: Sequence[str]) -> DictConfig:
 def _job(verb: Verb, cfg: DictConfig) -> Any:
     """The checked settings of one composed job."""
     try:
-        own = OmegaConf.masked_copy(cfg, [key for key in cfg if key != "hydra"])
-        plain = OmegaConf.to_container(own, resolve=True)
+        own = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
+        plain = plainly(own)
     except OmegaConfBaseException as error:
         name = error.full_key or "configuration"
         given = OmegaConf.to_container(own, resolve=False)
@@ -239,3 +240,8 @@ def _job(verb: Verb, cfg: DictConfig) -> Any:
         words = f"{overrides.allowed(verb, name)} ({fold(error)[:200]})"
         raise SettingError(name, given, words) from None
     return verb.read(plain)
+
+
+def plainly(cfg: DictConfig) -> dict[str, Any]:
+    """A composed configuration as plain nested data, with its references followed."""
+    return cast(dict[str, Any], OmegaConf.to_container(cfg, resolve=True))

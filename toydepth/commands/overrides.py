@@ -21,8 +21,10 @@ SWEEP_LIMIT = 10_000  # each is composed before the first starts, ten or so in a
 # Of Hydra's own settings, those that only say where, how many and how loud. Others name code
 # (searchpath, callbacks, job_logging), copy the environment into a configuration (job.env_copy),
 # or put files where neither `resume` nor the report looks for them.
-OF_HYDRA = ("hydra.run.dir", "hydra.sweep.dir", "hydra.mode", "hydra.verbose", "hydra/launcher")
-OF_HYDRA += ("hydra.launcher", "hydra.sweeper.max_batch_size", "hydra.job.env_set")
+OF_HYDRA = (
+    *("hydra.run.dir", "hydra.sweep.dir", "hydra.mode", "hydra.verbose", "hydra/launcher"),
+    *("hydra.launcher", "hydra.sweeper.max_batch_size", "hydra.job.env_set"),
+)
 
 
 def parse(text: str) -> Override:
@@ -66,7 +68,7 @@ def check(verb: Verb, override: Override) -> None:
             if chosen not in options:
                 raise SettingError(name, chosen, f"one of {', '.join(options)}")
             if name == "launcher":
-                launchers.require(chosen)
+                launchers.require(str(chosen))
         if name == "launcher" and several:
             raise SettingError(name, value, "it has one value")
         return
@@ -85,7 +87,12 @@ def allowed(verb: Verb, name: str) -> str:
 
 def value_of(override: Override) -> str:
     """What stands behind the first = on the command line."""
-    return (override.input_line or "").partition("=")[2]
+    return text_of(override).partition("=")[2]
+
+
+def text_of(override: Override) -> str:
+    """The override as it was given."""
+    return override.input_line or ""
 
 
 def swept(override: Override) -> list[str]:
@@ -111,7 +118,7 @@ def expand(overrides: Sequence[Override]) -> list[list[str]]:
             key = override.get_key_element()
             choices.append([f"{key}={value}" for value in swept(override)])
         elif not override.key_or_group.startswith("hydra."):
-            choices.append([override.input_line])
+            choices.append([text_of(override)])
     count = 1
     for options in choices:
         count *= len(options)

@@ -29,8 +29,9 @@ class Printed:
         table = Table(box=look, title=title, title_justify="left")
         for i, heading in enumerate(headings):
             # Folded where there is no room: a number cut short would be another number.
-            justify = "left" if i == 0 else "right"
-            table.add_column(self._text(heading), justify=justify, overflow="fold")
+            table.add_column(
+                self._text(heading), justify="left" if i == 0 else "right", overflow="fold"
+            )
         for row in rows:
             cells = (str(cell).split("\n") for cell in row)
             table.add_row(*(Text("\n").join(map(self._text, lines)) for lines in cells))

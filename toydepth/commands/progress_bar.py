@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column
 
 _SMOOTHING = 0.2  # weight of the newest interval in the rate
@@ -55,8 +55,8 @@ class Silence:
 
     console = Console(file=io.StringIO(), width=80)
 
-    def add_task(self, description: str, total: float, status: str) -> int:
-        return 0
+    def add_task(self, description: str, total: float, status: str) -> TaskID:
+        return TaskID(0)
 
     def update(self, task: int, completed: float, description: str, status: str) -> None:
         pass
@@ -105,7 +105,7 @@ class Bar:
         self._rate.update(done_steps, time.monotonic(), skip=new_rung)
         self._pace.update(share, time.monotonic(), skip=new_rung)
         status = self._status(done_steps, loss, share)
-        if self._live:
+        if self._live and self._task is not None:
             room = max(self._live.console.width - len(status) - 3, 1)  # two gaps, a bar of one
             short = label if len(label) <= room else label[: room - 1] + "…"
             self._live.update(

@@ -162,11 +162,11 @@ def _hear_no_echo() -> None:
     if getattr(hook, "hears_no_echo", False):
         return
 
-    def heard(found) -> None:
+    def heard(found: Any) -> None:
         if str(found.exc_value) != "Event loop is closed":
             hook(found)
 
-    heard.hears_no_echo = True
+    vars(heard)["hears_no_echo"] = True
     sys.unraisablehook = heard
 
 

@@ -8,6 +8,7 @@ use beside it, without which JAX can neither replace it nor write another: these
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import filelock
 import jax
@@ -28,11 +29,12 @@ def keep_compilations() -> None:
     for name, value in SETTINGS.items():
         if name.upper() not in os.environ:
             jax.config.update(name, value)
-    if jax.config.jax_compilation_cache_dir is None:
+    config: Any = jax.config  # its settings are attributes that no checker knows
+    if config.jax_compilation_cache_dir is None:
         folder = platformdirs.user_cache_path("toydepth") / "compiled"
-        jax.config.update("jax_compilation_cache_dir", str(folder))
-    if "://" not in jax.config.jax_compilation_cache_dir:
-        clear_half_entries(Path(jax.config.jax_compilation_cache_dir))
+        config.update("jax_compilation_cache_dir", str(folder))
+    if "://" not in config.jax_compilation_cache_dir:
+        clear_half_entries(Path(config.jax_compilation_cache_dir))
 
 
 def clear_half_entries(folder: Path) -> None:

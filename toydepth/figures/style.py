@@ -138,7 +138,7 @@ def small(axes: Axes) -> None:
     """The text of one of several panels, smaller than that of axes alone."""
     axes.tick_params(labelsize=SMALL)
     for axis in (axes.xaxis, axes.yaxis):
-        axis.label.set_size(9)
+        axis.label.set_fontsize(9)
 
 
 def new_axes(curves: Sequence) -> tuple[Figure, Axes]:

@@ -44,7 +44,7 @@ class Reservoir:
         usable = ~(np.isnan(theta).any(axis=0) | np.isnan(theta_updates).any(axis=0))
         keys = self._random.random(len(usable))
         chosen = np.flatnonzero(usable & self._small_enough(keys))
-        names = [None if tokens is None else tokens[i] for i in chosen]
+        names = [None if tokens is None else tokens[int(i)] for i in chosen]
         new = Sample(self.seen + chosen, names, theta[:, chosen].T, theta_updates[:, chosen].T)
         self.seen += len(keys)
         if len(chosen) or self._sample is None:

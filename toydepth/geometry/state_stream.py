@@ -86,6 +86,7 @@ class Stream:
         self._reservoir = Reservoir(sample, seed)
         self._part = middle
         self._layers: int | None = None
+        self._steps = moments(np.empty((1, 0)))
 
     def add(
         self,
@@ -123,9 +124,7 @@ class Stream:
         if self._layers is None:
             raise ValueError("no token was added yet")
         measures = {
-            name: Statistics(
-                of.count, *_spread(of), quantiles=self._histograms[name].quantiles(QUANTILES)
-            )
+            name: _statistics(of, self._histograms[name].quantiles(QUANTILES))
             for name, of in self._moments.items()
         }
         (step,), (stderr,), _ = _spread(self._steps)
@@ -140,16 +139,20 @@ class Stream:
     def _start(self, measures: Measures) -> None:
         self._middle = middle(len(measures.theta), *self._part)
         self._layers = len(measures.theta)
-        measures = measures._asdict()
-        self._moments = {name: moments(values[:, :0]) for name, values in measures.items()}
+        named = measures._asdict()
+        self._moments = {name: moments(values[:, :0]) for name, values in named.items()}
         self._histograms = {
-            name: Histogram(BINS[name], len(values)) for name, values in measures.items()
+            name: Histogram(BINS[name], len(values)) for name, values in named.items()
         }
-        self._steps = moments(np.empty((1, 0)))
+
+
+def _statistics(of: Moments, quantiles: Float[np.ndarray, "quantiles layers"]) -> Statistics:
+    mean, stderr, std = _spread(of)
+    return Statistics(of.known, mean, stderr, std, quantiles)
 
 
 def _spread(of: Moments) -> tuple[Float[np.ndarray, "rows"], ...]:
     """Mean, standard error of the mean, standard deviation; nan of too few values."""
-    mean = np.where(of.count > 0, of.mean, np.nan)
-    std = np.where(of.count > 1, np.sqrt(of.squares / np.maximum(of.count - 1, 1)), np.nan)
-    return mean, std / np.sqrt(np.maximum(of.count, 1)), std
+    mean = np.where(of.known > 0, of.mean, np.nan)
+    std = np.where(of.known > 1, np.sqrt(of.squares / np.maximum(of.known - 1, 1)), np.nan)
+    return mean, std / np.sqrt(np.maximum(of.known, 1)), std

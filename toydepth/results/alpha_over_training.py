@@ -36,10 +36,10 @@ def measured_in(history: Sequence[dict[str, Any]]) -> Mapping[tuple, Measured]:
 
     Raises KeyError or TypeError for a line that is not one of toydepth's.
     """
-    found = defaultdict(lambda: Measured([], [], []))
+    found: defaultdict[tuple, Measured] = defaultdict(lambda: Measured([], [], []))
     for line in history:
         if line["kind"] == "test" and (line["loss"] or 0) > 0:
-            tests = found[cell_of(line)]
+            tests: tuple[list, ...] = found[cell_of(line)]
             for values, name in zip(tests, ("step", "loss", "loss_stderr"), strict=True):
                 values.append(line[name])
     return found

@@ -45,11 +45,12 @@ def trained_in(history: Sequence[dict[str, Any]]) -> Mapping[tuple, Trained]:
     Every batch is fresh and its loss is taken before the update, so they are losses on inputs
     not seen before. Raises KeyError or TypeError for a line that is not one of toydepth's.
     """
-    found = defaultdict(lambda: Trained([], [], [], []))
+    found: defaultdict[tuple, Trained] = defaultdict(lambda: Trained([], [], [], []))
     for line in history:
         if line["kind"] == "train" and "tau" in line:
             values = line["step"], line["tau"], line["learning_rate"], line["loss"]
-            for column, value in zip(found[cell_of(line)], values, strict=True):
+            columns: tuple[list, ...] = found[cell_of(line)]
+            for column, value in zip(columns, values, strict=True):
                 column.append(value)
     return found
 

@@ -122,8 +122,8 @@ def fit_power_law(
         elif fit.unidentified:
             reason = "the floor and the exponent cannot be told apart, so there is no interval"
         if fit.degrees_of_freedom > 0:
-            weighted = [fit.model.weights * f.residuals for f in (straight, fit)]
-            comparison = compare_floor(*weighted, fit.degrees_of_freedom)
+            without, with_floor = (fit.model.weights * f.residuals for f in (straight, fit))
+            comparison = compare_floor(without, with_floor, fit.degrees_of_freedom)
     freedom = fit.degrees_of_freedom
     if count < 3:
         reason = "two distinct sizes always lie on a power law: an interval needs three"

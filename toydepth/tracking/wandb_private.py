@@ -53,7 +53,9 @@ def set_group(page: wandb.Run, group: str) -> None:
 
 def send_line(page: wandb.Run, line: Mapping[str, Any], step: int) -> None:
     """Sends a line of the history as it is: `log` would stamp it with the clock of the upload."""
-    page._interface.publish_history(page, dict(line), step=step)
+    inside = page._interface
+    assert inside is not None, "the page is open"
+    inside.publish_history(page, dict(line), step=step)
 
 
 def refused(place: Path) -> str | None:

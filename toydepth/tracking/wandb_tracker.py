@@ -119,7 +119,8 @@ def start_wandb(
     )
     try:
         online = mode not in ("offline", "disabled")
-        run = wandb.init(mode=mode, resume="allow" if resume and online else None, **options)
+        how = {"mode": mode, "resume": "allow" if resume and online else None}
+        run = wandb.init(**(options | how))
     except wandb.errors.Error as error:
         first = f"{type(error).__name__}: {error}".partition("\n")[0]
         print(f"W&B cannot be used online, going on offline: {first}", file=sys.stderr)
@@ -208,7 +209,7 @@ class WandbTracker:
         A run that is not completed ends as failed, with its status in the summary.
         """
         self._attempt(lambda: self._close(result, course, files))
-        status = wandb_lines.EXIT.get(result.get("status"), 1)
+        status = wandb_lines.EXIT.get(result.get("status", "failed"), 1)
         self._broken = False  # whatever broke, the run is told how it ended
         self._attempt(lambda: self._run.finish(exit_code=status))
 

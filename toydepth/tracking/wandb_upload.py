@@ -121,13 +121,13 @@ def _upload(run: Tracked, opened: Callable[[Address], None], place: str) -> Uplo
         page.name = run.name
     sent = _send(page, run)
     try:
-        page.finish(exit_code=wandb_lines.EXIT[run.result["status"]] if ended else 0)
+        page.finish(exit_code=wandb_lines.EXIT[run.result["status"]] if run.result else 0)
     except TimeoutError:
         raise UploadError(f"W&B did not take all of it in {_FINISH_SECONDS} s") from None
     # The client ends as if all were well if the server has refused data.
     if words := wandb_private.refused(Path(place)):
         raise UploadError(f"W&B did not take all of it: {fold(words)}")
-    return Uploaded(sent, page.url)
+    return Uploaded(sent, page.url or "")
 
 
 def _send(page, run: Tracked) -> int:

@@ -17,8 +17,8 @@ from toydepth.probe.language.blocks import UnknownArchitecture
 from toydepth.probe.language.language_model import LanguageModel
 from toydepth.probe.language.load import load
 from toydepth.probe.language.readout import LossSums, read_out
-from toydepth.probe.language.states import Batch, hidden_states
 from toydepth.probe.language.texts import Texts, read_texts
+from toydepth.probe.language.token_states import Batch, hidden_states
 from toydepth.probe.language.tracing import Trace, trace
 
 __all__ = [

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from toydepth.probe.language.blocks import find_blocks, resume
 from toydepth.probe.language.language_model import LanguageModel
-from toydepth.probe.language.states import Batch
+from toydepth.probe.language.token_states import Batch
 
 LOGITS = 1 << 26  # logits at once, 256 MB of them in float32
 

@@ -99,10 +99,10 @@ def trace(
             part_states, part_chances = _run(lm, blocks, row.expand(len(part), -1))
         states.append(part_states)
         lost.append(part_chances[:, answer_id])
-    corrupted, lost = torch.cat(states, dim=1), torch.cat(lost).numpy()
+    corrupted, without = torch.cat(states, dim=1), torch.cat(lost).numpy()
 
     # What comes before the subject is not corrupted, so nothing is restored there.
-    restored = np.tile(lost[None, :, None], (lm.layers, 1, len(ids)))
+    restored = np.tile(without[None, :, None], (lm.layers, 1, len(ids)))
     runs = np.array([(s, t) for s in range(samples) for t in range(begin, len(ids))])
     for layer in range(lm.layers):
         # The first block of the window is where the run begins: below it all is corrupted.
@@ -123,8 +123,8 @@ def trace(
         (begin, end),
         lm.tokenizer.decode([answer_id]),
         float(chances[0, answer_id]),
-        float(lost.mean()),
-        float(_stderr(lost[None])[0]),
+        float(without.mean()),
+        float(_stderr(without[None])[0]),
         restored.mean(axis=1),
         _stderr(restored),
     )

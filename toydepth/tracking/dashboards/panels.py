@@ -124,7 +124,7 @@ def _means(axis: str, title: str, metrics: Sequence[str], words: str = "") -> wr
     regime = COMPARED[axis].regime
     return wr.BarPlot(
         title=f"{title} by {_short(regime)}" + (f": {words}" if words else ""),
-        metrics=metrics,
+        metrics=[*metrics],
         groupby=wr.Config(regime),
         groupby_aggfunc="mean",
         groupby_rangefunc="stderr",
