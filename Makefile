@@ -24,7 +24,7 @@ lint: $(VENV)/dev.stamp
 
 # The pages of docs/, into site/. A warning or a link to nowhere ends it.
 docs: $(VENV)/docs.stamp
-	$(PYTHON) -m mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --quiet --strict
 
 # Both teachers at the same time, one core each, then the report on the two.
 quickstart: $(VENV)/base.stamp
