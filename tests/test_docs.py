@@ -1,4 +1,4 @@
-"""The docs keep their word: commands compose, Python is Python, links of the README lead somewhere."""
+"""The docs keep their word: commands compose, Python compiles, the links of the README exist."""
 
 import re
 import shlex
