@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import toydepth
 from toydepth.commands.command_line import read_command
 from toydepth.law.law_command import VERB as LAW
 from toydepth.probe.probe_command import VERB as PROBE
@@ -49,3 +50,8 @@ def test_the_readme_is_short_and_its_links_lead_somewhere():
     assert len(text.splitlines()) <= 150
     for link in re.findall(r"\]\(([^)]+)\)", text):
         assert link.startswith("https://") or (ROOT / link).exists(), link
+
+
+def test_every_public_name_stands_in_the_reference():
+    text = (ROOT / "docs" / "reference" / "api.md").read_text()
+    assert set(toydepth.__all__) <= set(re.findall(r"^::: toydepth\.(\w+)$", text, re.M))
