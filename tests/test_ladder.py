@@ -226,6 +226,36 @@ def test_what_is_not_allowed_is_the_line_of_the_command(words, tmp_path, monkeyp
         assert list(tmp_path.iterdir()) == []
 
 
+ODD = {
+    r"teacher=\S*lambda is not allowed: its map takes states of \(4, 8\) float32 and gives "
+    r"\(4, 3\) float32; it must give \(4, 8\)": {"teacher": lambda key, width: lambda h: h[:, :3]},
+    r"objective=\S*lambda is not allowed: it takes two of \(4, 8\) float32 and gives \(4,\)": {
+        "objective": lambda student, teacher: jnp.abs(student - teacher).mean(axis=1)
+    },
+    r"student=\S*lambda is not allowed: its apply takes": {
+        "student": BLOCK._replace(apply=lambda p, h: h @ p["into"])
+    },
+    "student=.* is not allowed: its step must give": {
+        "student": BLOCK._replace(step=lambda p, share: {"out": p["out"]})
+    },
+}
+
+
+@pytest.mark.parametrize("words", ODD)
+def test_what_does_not_fit_is_said_before_it_trains(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in (None, "run"):
+        with pytest.raises(toydepth.SettingError, match=words):
+            small("tracker=none", folder=folder, **ODD[words])
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_teacher_that_gives_no_numbers_is_a_diverged_ladder():
+    ladder = small(teacher=lambda key, width: lambda h: h / 0.0)
+    assert ladder.record.status == "diverged" and ladder.alpha is None
+    assert "diverged" in repr(ladder)
+
+
 def test_compare_pools_ladders_and_folders(tmp_path):
     pytest.importorskip("matplotlib")
     one, other = small(teacher="shared"), small("seed=1", teacher="shared")

@@ -34,7 +34,7 @@ from toydepth.results.records import (
 )
 from toydepth.results.weights import as_arrays, read_rung, rung_file, save_rung
 from toydepth.settings import SettingError, nested
-from toydepth.toy import Block, Own, called
+from toydepth.toy import Block, Own, called, problem_of
 from toydepth.train import resume
 from toydepth.train.core import grid, train_in_folder, train_in_memory
 from toydepth.train.signals import interruptible
@@ -266,6 +266,7 @@ def _in_folder(
     (e,) = command.jobs
     with borrowed_devices(e.parallel.devices), interruptible() as stop:
         grid(e)  # what is refused leaves no folder behind
+        problem_of(e, own)
         command = claim(resume.resolve(command._replace(folder=folder, named=True)))
         folder = command.folder
         hold(folder)

@@ -11,13 +11,14 @@ States are `(batch, width)`, and every teacher and student starts from normalise
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PyTree
 
-from toydepth.settings import printable
+from toydepth.settings import SettingError, printable
 from toydepth.toy.layers import rms_norm
 
 State = Float[Array, "batch width"]
@@ -81,6 +82,48 @@ def called(thing: object) -> str:
     function = thing.apply if isinstance(thing, Block) else thing
     name = getattr(function, "__qualname__", None) or type(function).__qualname__
     return printable(name.replace("<locals>.", "").replace("<lambda>", "lambda"))[:80]
+
+
+def check_shapes(own: Own, width: int) -> None:
+    """Tries the objects on abstract arrays, so that what does not fit is said before it trains.
+
+    Errors that they raise themselves are the user's to read and go through as they are.
+
+    Raises:
+      SettingError: a map, a step or a loss that gives another shape than it must.
+    """
+    key = jax.eval_shape(lambda: jax.random.key(0))
+    states = jax.ShapeDtypeStruct((4, width), jnp.float32)
+    if own.teacher is not None:
+        found = jax.eval_shape(partial(target_of, own.teacher), key, states)
+        _require("teacher", own.teacher, found, states, "its map takes states of")
+    if own.student is not None:
+        block = own.student
+        layer = jax.eval_shape(lambda k: block.init(k, width), key)
+        found = jax.eval_shape(block.apply, layer, states)
+        _require("student", block, found, states, "its apply takes states of")
+        if block.step is not None:
+            halved = jax.eval_shape(lambda p: block.step(p, 0.5), layer)
+            if jax.tree.map(_shape, halved) != jax.tree.map(_shape, layer):
+                words = "its step must give parameters like those that it takes"
+                raise SettingError("student", called(block), words)
+    if own.objective is not None:
+        found = jax.eval_shape(own.objective, states, states)
+        scalar = jax.ShapeDtypeStruct((), jnp.float32)
+        _require("objective", own.objective, found, scalar, "it takes two of", states)
+
+
+def _shape(x: jax.ShapeDtypeStruct) -> tuple:
+    return x.shape, str(x.dtype)
+
+
+def _require(room: str, thing: object, found: object, wanted, takes: str, given=None) -> None:
+    ours = getattr(found, "shape", None), str(getattr(found, "dtype", type(found).__name__))
+    if ours != _shape(wanted):
+        given = wanted if given is None else given
+        words = f"{takes} {given.shape} float32 and gives {ours[0]} {ours[1]}"
+        words += f"; it must give {wanted.shape} float32"
+        raise SettingError(room, called(thing), words)
 
 
 def target_of(teacher: OwnTeacher, key: Key[Array, ""], x: State) -> State:

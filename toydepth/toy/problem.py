@@ -19,6 +19,7 @@ from toydepth.toy import objectives, stream
 from toydepth.toy.own import (
     BUILT_IN,
     Own,
+    check_shapes,
     resample_blocks,
     run_blocks,
     start_blocks,
@@ -112,9 +113,10 @@ def depth_problem(e: Experiment, own: Own = BUILT_IN) -> Problem:
     """Students of several depths that learn a deep teacher (arXiv 2602.05970, appendix C).
 
     Raises:
-      SettingError: `e` names an object of one's own that is not in `own`.
+      SettingError: `e` names an object of one's own that is not in `own`, or one does not fit.
     """
     check_objects(e, own.given)
+    check_shapes(own, e.student.width)
     found = variants(e)
     teacher, targets = _teaching(e, own)
     start, state, grow = _learning(e, own)
