@@ -21,9 +21,12 @@ class Place:
     coordinator: str | None = None
 
 
+ALONE = Place()
+
+
 def place(parallel: Parallel) -> Place:
     """Where this process stands by its settings, or else by the Slurm step that it is a task of."""
     if parallel.processes is not None:
         return Place(parallel.processes, parallel.process_id or 0, parallel.coordinator)
     count = int(os.environ.get("SLURM_STEP_NUM_TASKS", 1))
-    return Place(count, int(os.environ["SLURM_PROCID"])) if count > 1 else Place()
+    return Place(count, int(os.environ["SLURM_PROCID"])) if count > 1 else ALONE

@@ -14,10 +14,9 @@ from jaxtyping import PyTree
 from toydepth.config import row_shards
 from toydepth.engine.compilations import KEPT, keep_compilations
 from toydepth.engine.together import connect
-from toydepth.processes import Place
+from toydepth.processes import ALONE, Place
 
 AXIS = "devices"  # the name of the mapped axis in every program
-ALONE = Place()
 
 
 # What the numbers of a run depend on besides its settings.

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import PyTree
 
-from toydepth.commands.progress_bar import progress
+from toydepth.commands.progress_bar import progress as progress_bar
 from toydepth.config import Experiment
 from toydepth.engine import (
     Checkpoints,
@@ -25,7 +25,7 @@ from toydepth.engine import (
 )
 from toydepth.engine import run as run_phases
 from toydepth.files import History, read_history, versions
-from toydepth.processes import place
+from toydepth.processes import ALONE, Place
 from toydepth.results import outcome
 from toydepth.results.records import RunRecord, write_record
 from toydepth.results.weights import save_rung
@@ -49,13 +49,13 @@ class Trained(NamedTuple):
     weights: dict[int, PyTree]
 
 
-def prepare(e: Experiment, own: Own = BUILT_IN) -> Job:
-    """A job on its devices, for all the processes that train it.
+def prepare(e: Experiment, own: Own = BUILT_IN, at: Place = ALONE) -> Job:
+    """A job on its devices, for all the processes that train it; this one is `at` its place.
 
     Raises:
       SettingError: the devices cannot divide the work, or `e` names an object not in `own`.
     """
-    prepare_devices(e.parallel.devices, place(e.parallel))
+    prepare_devices(e.parallel.devices, at)
     return prepare_job(e, problem_of(e, own), grid(e))
 
 
@@ -89,8 +89,8 @@ def train_in_memory(
     job = prepare(e, own)
     history: list[dict[str, Any]] = []
     weights: dict[int, PyTree] = {}
-    with progress(job.total_steps, quiet=quiet) as bar:
-        at = run_phases(
+    with progress_bar(job.total_steps, quiet=quiet) as bar:
+        progress = run_phases(
             job,
             None,
             Progress(),
@@ -99,7 +99,7 @@ def train_in_memory(
             keep=weights.__setitem__,
             stop=stop,
         )
-    return Trained(_record(job, at, compiled, experiment), history, weights)
+    return Trained(_record(job, progress, compiled, experiment), history, weights)
 
 
 def train_in_folder(
@@ -113,6 +113,7 @@ def train_in_folder(
     stop: Callable[[], bool] = lambda: False,
     quiet: bool = False,
     label: str | None = None,
+    at: Place = ALONE,
 ) -> RunRecord:
     """Trains one ladder in its folder, from its last checkpoint if it has one.
 
@@ -120,6 +121,7 @@ def train_in_folder(
       cfg: the composed configuration, plain nested data, for the tracker.
       say: takes what is to be said of checkpoints, in words.
       label: stands before each line on its progress, where it is one of several jobs at a time.
+      at: this process among those of the job.
       experiment, stop, quiet: as for `train_in_memory`.
 
     Raises:
@@ -127,15 +129,15 @@ def train_in_folder(
     """
     compiled = compile_seconds()
     import_ahead(e.tracker)
-    job = prepare(e, own)
+    job = prepare(e, own, at)
     with ExitStack() as opened:
         checkpoints = opened.enter_context(Checkpoints(folder, say))
-        at, rungs = restore(job, checkpoints, History.lines_of(folder))
-        known = at.total_step > 0
+        progress, rungs = restore(job, checkpoints, History.lines_of(folder))
+        known = progress.total_step > 0
         if known:
-            say(f"going on from step {at.total_step}")
-        history = opened.enter_context(History.open(folder, at.records))
-        lines = progress(job.total_steps, plain=True if label else None, quiet=quiet)
+            say(f"going on from step {progress.total_step}")
+        history = opened.enter_context(History.open(folder, progress.records))
+        lines = progress_bar(job.total_steps, plain=True if label else None, quiet=quiet)
         bar = opened.enter_context(lines)
         tracker = start_tracker(
             e.tracker,
@@ -156,17 +158,17 @@ def train_in_folder(
             bar.update(done, f"{label or ''}{rung}", *rest)
 
         try:
-            at = run_phases(
+            progress = run_phases(
                 job,
                 checkpoints,
-                at,
+                progress,
                 record=record,
                 show=show,
                 keep=partial(save_rung, folder, e.axis),
                 rungs=rungs,
                 stop=stop,
             )
-            answer = _record(job, at, compiled, experiment)
+            answer = _record(job, progress, compiled, experiment)
             write_record(folder / "result.json", answer)
         except BaseException as error:
             checkpoints.wait()  # before anything that may take longer than there is time
@@ -181,16 +183,16 @@ def train_in_folder(
     return answer
 
 
-def follow(e: Experiment, stop: Callable[[], bool]) -> Progress:
+def follow(e: Experiment, at: Place, stop: Callable[[], bool]) -> Progress:
     """What the other processes of a job do: they run the same programs, and write nothing."""
 
     def nothing(*_: Any) -> None:
         pass
 
-    job = prepare(e)
-    at, rungs = restore(job, None, np.inf)
+    job = prepare(e, at=at)
+    progress, rungs = restore(job, None, np.inf)
     return run_phases(
-        job, None, at, record=nothing, show=nothing, keep=nothing, rungs=rungs, stop=stop
+        job, None, progress, record=nothing, show=nothing, keep=nothing, rungs=rungs, stop=stop
     )
 
 
@@ -200,13 +202,13 @@ def how_it_ended(error: BaseException) -> str:
     return "failed" if failed else "stopped"
 
 
-def _record(job: Job, at: Progress, compiled: float, experiment: str | None) -> RunRecord:
+def _record(job: Job, progress: Progress, compiled: float, experiment: str | None) -> RunRecord:
     return outcome.result(
         job.experiment,
-        at.rungs,
+        progress.rungs,
         experiment=experiment,
         versions=versions(),
-        seconds=at.seconds,
+        seconds=progress.seconds,
         compile_seconds=compile_seconds() - compiled,
         devices=len(job.layout.devices),
     )

@@ -4,6 +4,7 @@ import sys
 import traceback
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -12,7 +13,7 @@ from toydepth.commands import command_line
 from toydepth.commands.folder import FolderInUse, hold, let_go
 from toydepth.commands.sweep_progress import Standing
 from toydepth.config import Experiment
-from toydepth.processes import place
+from toydepth.processes import Place, place
 from toydepth.settings import SettingError, reason
 from toydepth.train import resume, signals
 from toydepth.train.sweep import sentence
@@ -37,28 +38,38 @@ def job(cfg: DictConfig, standing: Standing | None = None) -> None:
 
     hydra = HydraConfig.get()
     folder = Path(hydra.runtime.output_dir)
-    e = config.experiment(OmegaConf.to_container(cfg, resolve=True))
-    if place(e.parallel).index:
-        follow(e)
+    plain = OmegaConf.to_container(cfg, resolve=True)
+    e = config.experiment(plain)
+    at = place(e.parallel)
+    if at.index:
+        follow(e, at)
         return
     with signals.listening(say, go_on(folder.parent if standing else folder)):
         try:
             hold(folder)
         except (FolderInUse, OSError) as error:
-            tell(e, go=False)
+            tell(e, at, go=False)
             left = isinstance(error, FolderInUse)
             say(f"{folder} {f'is left as it is: {error}' if left else f'failed: {reason(error)}'}")
             return
         try:
-            attempt(cfg, folder, standing)
+            attempt(e, plain, folder, at, standing)
         finally:
             let_go(folder)
         if signals.asked():
             sys.exit(signals.status())
 
 
-def attempt(cfg: DictConfig, folder: Path, standing: Standing | None) -> None:
-    """One job in its folder, which other processes keep out of. What fails is said and noted."""
+def attempt(
+    e: Experiment, cfg: dict[str, Any], folder: Path, at: Place, standing: Standing | None
+) -> None:
+    """One job in its folder, which other processes keep out of. What fails is said and noted.
+
+    Args:
+      cfg: the composed configuration, plain nested data.
+      at: this process among those of the job.
+      standing: of its sweep, if it belongs to one.
+    """
     from hydra.core.hydra_config import HydraConfig
 
     from toydepth.engine import Stopped
@@ -67,8 +78,6 @@ def attempt(cfg: DictConfig, folder: Path, standing: Standing | None) -> None:
     from toydepth.results.records import write_record
     from toydepth.train.core import train_in_folder
 
-    plain = OmegaConf.to_container(cfg, resolve=True)
-    e = config.experiment(plain)
     hydra = HydraConfig.get()
 
     def ended(words: str) -> None:
@@ -80,7 +89,7 @@ def attempt(cfg: DictConfig, folder: Path, standing: Standing | None) -> None:
 
     known = resume.finished(folder, e)
     if known:
-        tell(e, go=False)
+        tell(e, at, go=False)
         ended(f"is {known.status} already")
         return
     preset = hydra.runtime.choices.get("experiment")
@@ -89,11 +98,12 @@ def attempt(cfg: DictConfig, folder: Path, standing: Standing | None) -> None:
         resume.sign(folder, e)
         for left in ("error.txt", "result.json"):  # of an earlier try
             (folder / left).unlink(missing_ok=True)
-        tell(e, go=True)
+        tell(e, at, go=True)
         answer = train_in_folder(
             e,
             folder,
-            cfg=plain,
+            cfg=cfg,
+            at=at,
             say=partial(say_of, folder),
             experiment=preset,
             stop=signals.asked,
@@ -137,16 +147,16 @@ def job_label(hydra: DictConfig) -> str | None:
     return None if alone else f"job {hydra.job.num} · "
 
 
-def tell(e: Experiment, go: bool) -> None:
+def tell(e: Experiment, at: Place, go: bool) -> None:
     """The first process of a job lets the others know whether there is something to train."""
-    if place(e.parallel).count > 1:
+    if at.count > 1:
         from toydepth import engine
 
-        engine.prepare_devices(e.parallel.devices, place(e.parallel))
+        engine.prepare_devices(e.parallel.devices, at)
         engine.tell(go)
 
 
-def follow(e: Experiment) -> int:
+def follow(e: Experiment, at: Place) -> int:
     """What the other processes of a job do: they run the same programs, and write nothing.
 
     Returns the exit status.
@@ -154,13 +164,13 @@ def follow(e: Experiment) -> int:
     from toydepth.engine import Stopped, hear, prepare_devices
     from toydepth.train import core
 
-    name = f"process {place(e.parallel).index}"
+    name = f"process {at.index}"
     with signals.listening(partial(say_of, name), "the first process says how to go on"):
         try:
-            prepare_devices(e.parallel.devices, place(e.parallel))
+            prepare_devices(e.parallel.devices, at)
             if not hear():
                 return 0
-            at = core.follow(e, signals.asked)
+            progress = core.follow(e, at, signals.asked)
         except Stopped:
             return signals.status() if signals.asked() else 1
         except SettingError:
@@ -168,7 +178,7 @@ def follow(e: Experiment) -> int:
         except Exception as error:  # when the first process has failed, too
             say_of(name, reason(error)[:300])
             return 1
-    return 3 if any(rung["status"] == "diverged" for rung in at.rungs) else 0
+    return 3 if any(rung["status"] == "diverged" for rung in progress.rungs) else 0
 
 
 def say_of(who: object, words: str) -> None:

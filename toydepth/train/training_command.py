@@ -24,7 +24,7 @@ from toydepth.commands.folder import claim
 from toydepth.commands.spec import Verb, help_text
 from toydepth.commands.sweep_progress import Standing
 from toydepth.config import Experiment
-from toydepth.processes import place
+from toydepth.processes import Place, place
 from toydepth.settings import SettingError
 from toydepth.train import resume, signals
 from toydepth.train.job import follow, go_on, job, tell
@@ -49,9 +49,10 @@ def main() -> None:
         for e in command.jobs:
             config.check_objects(e)
         check_processes(command)
-        if command.launcher == "local" and place(command.jobs[0].parallel).index:
-            sys.exit(follow(command.jobs[0]))
-        command = take_folder(command)
+        at = place(command.jobs[0].parallel)
+        if command.launcher == "local" and at.index:
+            sys.exit(follow(command.jobs[0], at))
+        command = take_folder(command, at)
     except SettingError as error:
         command_line.fail(VERB.name, error)
     except KeyboardInterrupt:
@@ -66,20 +67,20 @@ def main() -> None:
     sys.exit(exit_status(command))
 
 
-def take_folder(command: command_line.Command) -> command_line.Command:
+def take_folder(command: command_line.Command, at: Place) -> command_line.Command:
     """The command with its folder, which is made last: what is refused leaves none behind."""
     here = command.launcher == "local"  # other launchers' jobs have processes of their own
-    several = here and place(command.jobs[0].parallel).count > 1
+    several = here and at.count > 1
     if several:  # the others hear from this one how it goes
-        check_devices(command.jobs)
+        check_devices(command.jobs, at)
     try:
         command = resume.resolve(command)
         if here and not several:
-            check_devices(command.jobs)
+            check_devices(command.jobs, at)
         return claim(command)
     except SettingError:
         if several:
-            tell(command.jobs[0], go=False)
+            tell(command.jobs[0], at, go=False)
         raise
 
 
@@ -125,13 +126,13 @@ def check_processes(command: command_line.Command) -> None:
             raise SettingError("parallel.processes", e.parallel.processes, words)
 
 
-def check_devices(jobs: list[Experiment]) -> None:
+def check_devices(jobs: list[Experiment], at: Place) -> None:
     """Sets JAX up for all jobs of this process; refuses what the devices cannot divide."""
     from toydepth.engine import prepare_devices
     from toydepth.train.core import grid
 
     asked = [e.parallel.devices for e in jobs]
-    prepare_devices(None if None in asked else max(asked), place(jobs[0].parallel))
+    prepare_devices(None if None in asked else max(asked), at)
     for e in jobs:
         grid(e)
 
