@@ -12,8 +12,8 @@ from omegaconf import OmegaConf
 
 from toydepth.report.report_command import Written, build_report, main, print_report
 from toydepth.results.records import ResultError
-from toydepth.results.regimes import verdict
 from toydepth.results.report_record import ReportRecord
+from toydepth.results.verdicts import verdict
 from toydepth.scaling import Estimate, fit_power_law
 from toydepth.train.sweep import Gather
 

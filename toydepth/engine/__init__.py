@@ -8,11 +8,12 @@ from toydepth.engine.devices import (
     layout,
     prepare_devices,
 )
-from toydepth.engine.loop import Job, Progress, Stopped, prepare_job, restore, run, start_rungs
+from toydepth.engine.loop import run
 from toydepth.engine.optimizers import update_rule
 from toydepth.engine.phases import Phase, plan
 from toydepth.engine.programs import Programs, build
 from toydepth.engine.schedule import learning_rates
+from toydepth.engine.state import Job, Progress, Stopped, prepare_job, restore, start_rungs
 from toydepth.engine.together import hear, tell
 
 __all__ = [

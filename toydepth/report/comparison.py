@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from toydepth.report.report_command import REFERENCES, build_report, curve
+from toydepth.report.report_command import build_report, curve, slopes
 from toydepth.results.records import RunRecord, find_runs, read_result
 from toydepth.results.regimes import Regime, Run, describe, label_regimes, pool_runs
 from toydepth.results.report_record import RegimeRecord
@@ -85,7 +85,7 @@ class Comparison:
             curve(label, regime.usable(), law)
             for (label, regime), law in zip(self._pooled, self._laws, strict=True)
         ]
-        return loss_against_size(curves, xlabel=axis, references=REFERENCES[axis], ax=ax)
+        return loss_against_size(curves, xlabel=axis, references=slopes(axis), ax=ax)
 
     def save(self, folder: str | Path) -> Path:
         """Writes report.json, report.html and the figures, as `python -m toydepth.report` does.

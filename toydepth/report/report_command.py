@@ -29,13 +29,13 @@ from toydepth.results.records import Estimate, ResultError, find_runs, read_resu
 from toydepth.results.regimes import Run, columns, describe, label_regimes, pool_runs
 from toydepth.results.report_record import Crossover, Point, RegimeRecord, ReportRecord
 from toydepth.results.time_exponents import along_training, trained_in
+from toydepth.results.verdicts import REFERENCES
 from toydepth.scaling import PowerLaw
 from toydepth.settings import SettingError, fold, printable, reason
 
 if TYPE_CHECKING:
     from toydepth.figures import Curve
 
-REFERENCES = {"depth": (1, 3), "width": (1,)}  # exponents that theory has
 DRAWN = 12  # regimes in one figure; more cannot be told apart
 
 
@@ -175,7 +175,7 @@ def _draw(curves: list, courses: list, crossed: list[Crossover]) -> dict[str, by
         others = sum(figure.startswith(name) for figure in figures)
         figures[f"{name}_{others + 1}" if others else name] = _crossing(series)
     for axis, own in drawn.items():
-        look = {"xlabel": axis, "references": REFERENCES[axis]}
+        look = {"xlabel": axis, "references": slopes(axis)}
         figures[f"loss_against_{axis}"] = loss_against_size(own, **look)
         try:
             name = "local_alpha" if axis == "depth" else f"local_alpha_{axis}"
@@ -197,6 +197,11 @@ def _draw(curves: list, courses: list, crossed: list[Crossover]) -> dict[str, by
             else "share of each rung's training, from the rung below on",
         )
     return {name: png(figure) for name, figure in figures.items()}
+
+
+def slopes(axis: str) -> list[float]:
+    """The exponents that theory has, as figures take them."""
+    return [slope for slope, _ in REFERENCES[axis]]
 
 
 def curve(label: str, points: Sequence[Point], law: PowerLaw | None) -> "Curve":

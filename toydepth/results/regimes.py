@@ -12,6 +12,7 @@ from toydepth.config import DRAWN_BY, LAYERLESS, teacher_name
 from toydepth.files import plain
 from toydepth.results.records import Estimate, LocalAlpha, RunRecord, Teacher
 from toydepth.results.report_record import Floor, Point, RegimeRecord
+from toydepth.results.verdicts import verdict
 from toydepth.scaling import PowerLaw, fit_power_law, local_alpha
 
 # Settings that may differ within a regime, beside the size that a ladder runs over.
@@ -19,8 +20,6 @@ POOLED = {"teacher.seed", "seed", "replicas", "target.temperature"}
 RATE = "optimizer.learning_rate"
 STEPS = "train.steps"
 SHORT = {"objective.kind": "objective", "objective.head": "head"}  # what labels call settings
-AVERAGING, DISCRETISATION = 1, 3
-SUPERPOSITION = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -338,72 +337,3 @@ def _notes(label: str, regime: Regime, at_size: list[list[Point]], data: Columns
             "alpha compares within a replica, the mean losses do not"
         )
     return notes
-
-
-def verdict(
-    alpha: Estimate | None,
-    reason: str | None,
-    sizes: Sequence[int],
-    not_converged: Sequence[int],
-    measured: bool,
-    floor: bool,
-    axis: str = "depth",
-) -> str:
-    """What the 95 % interval says of the exponents that theory has, and its doubts."""
-    if alpha is None:
-        words = f"too few {axis}s for an interval" if len(sizes) < 3 else f"no exponent: {reason}"
-    elif alpha.low is None:
-        words = f"no interval: {reason}"
-    else:
-        words = AGAINST[axis](alpha.low, alpha.high)
-    if not_converged and alpha is not None:
-        where = f"not converged at {axis} " + ", ".join(map(str, not_converged))
-        largest = list(sizes[-len(not_converged) :]) == list(not_converged)
-        if len(not_converged) == len(sizes):
-            where += f" (every {axis}): alpha is not to be trusted"
-        elif largest:  # their losses will still fall, and the line with them
-            where += ": alpha is a lower bound"
-        else:
-            where += ": alpha may be too high or too low"
-        words = f"{where}; as measured, {words}"
-    elif not_converged:
-        words += f"; not converged at {axis} " + ", ".join(map(str, not_converged))
-    if floor:
-        words += "; the data support a floor, so a pure power law understates alpha"
-    if not measured:
-        words += "; convergence not measured"
-    return words
-
-
-def _depth_against(low: float, high: float) -> str:
-    """Of averaging (1) and discretisation (3)."""
-    averaging, discretisation = low <= AVERAGING <= high, low <= DISCRETISATION <= high
-    if averaging and (discretisation or low <= 0):
-        return "interval too wide to tell"
-    if averaging:
-        return "consistent with averaging (1), not with discretisation (3)"
-    if discretisation:
-        return "consistent with discretisation (3), not with averaging (1)"
-    if low > DISCRETISATION:
-        return "above both: excludes 1 and 3"
-    if low > AVERAGING:
-        middle = (low + high) / 2
-        near = "nearer discretisation (3)" if middle > 2 else "nearer averaging (1)"
-        return f"between the two, {near}: excludes 1 and 3"
-    if high < 0:
-        return "the loss rises with depth: excludes 1 and 3"
-    return "below both: excludes 1 and 3"
-
-
-def _width_against(low: float, high: float) -> str:
-    """Of superposition (1)."""
-    if low <= SUPERPOSITION <= high:
-        return (
-            "interval too wide to tell" if low <= 0 else "consistent with strong superposition (1)"
-        )
-    if high < 0:
-        return "the loss rises with width: excludes 1"
-    return f"{'above' if low > SUPERPOSITION else 'below'} strong superposition: excludes 1"
-
-
-AGAINST = {"depth": _depth_against, "width": _width_against}

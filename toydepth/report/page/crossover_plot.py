@@ -8,6 +8,7 @@ from toydepth.report.page import plot
 from toydepth.report.page.looks import look
 from toydepth.report.page.plot import Plot
 from toydepth.results.report_record import Crossover
+from toydepth.results.verdicts import REFERENCES
 
 BEYOND = 0.5  # decades by which a limit stands beyond the others
 LABELS = 8  # on an axis, as far as there is room on a phone
@@ -64,7 +65,7 @@ def _of(number: int, its: Crossover) -> Plot:
             if (pair.start, pair.stop) == (start, stop)
         ]
         draw(f"l{start:g}", f"depth {start:g} to {stop:g}", points)
-    named = plot.REFERENCES["depth"]
+    named = REFERENCES["depth"]
     every = [value for trace in traces for value in trace["y"] if value is not None]
     shown = plot.spread(len(places), LABELS)
     x = {

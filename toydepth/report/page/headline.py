@@ -6,11 +6,11 @@ from statistics import median
 from typing import NamedTuple
 
 from toydepth.report.page.looks import FEW
-from toydepth.report.page.plot import REFERENCES
 from toydepth.results.records import Estimate
 from toydepth.results.regimes import verdict
 from toydepth.results.report_record import Crossover, RegimeRecord
 from toydepth.results.time_exponents import ONE_THIRD
+from toydepth.results.verdicts import REFERENCES
 
 KINDS = 12
 SCALE = 4.0  # the ruler under an exponent runs from 0 to here

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from toydepth.report.page import plot
 from toydepth.report.page.plot import Plot
 from toydepth.report.page.shown import Shown
+from toydepth.results.verdicts import REFERENCES
 
 LARGE = {"depth": "deep", "width": "wide"}
 
@@ -36,7 +37,7 @@ def local(shown: Sequence[Shown], axis: str, note: str = "") -> Plot | None:
         steps = ", ".join(f"{p.value:.2f} ({p.start:g} to {p.stop:g})" for p in pairs[:6])
         sentences.append(f"{regime.label}: {steps}")
     pairs = [pair for its in drawn for pair in its.regime.local_alpha]
-    named = plot.REFERENCES[axis]
+    named = REFERENCES[axis]
     x = plot.size_axis(axis, [end for p in pairs for end in (p.start, p.stop)])
     y = plot.level_axis("local exponent α", [pair.value for pair in pairs], named)
     if any(its.regime.not_converged for its in drawn):

@@ -10,6 +10,7 @@ from toydepth.report.page.looks import faint
 from toydepth.report.page.plot import Plot
 from toydepth.report.page.shown import BANDS, Shown
 from toydepth.results.report_record import Point
+from toydepth.results.verdicts import REFERENCES
 
 POINTS = 3000  # of all regimes together
 
@@ -34,7 +35,7 @@ def losses(shown: Sequence[Shown], axis: str, note: str = "") -> Plot | None:
         sentences.append(f"{label}: loss {first}, {last}, {alpha}")
     sizes, values = zip(*every, strict=True)
     x, y = plot.size_axis(axis, sizes), plot.loss_axis("test loss", values)
-    guides, names = _guides(x["range"], y["range"], min(sizes), plot.REFERENCES[axis])
+    guides, names = _guides(x["range"], y["range"], min(sizes), REFERENCES[axis])
     if any(its.regime.not_converged for its in shown):
         note += "Hollow marks have not converged. "
     if not banded:

@@ -10,13 +10,9 @@ import numpy as np
 from toydepth.report.page.looks import Look
 from toydepth.results.records import Estimate
 from toydepth.results.report_record import RegimeRecord
+from toydepth.results.verdicts import REFERENCES
 
 GRID, GUIDE, PAPER = "var:grid", "var:guide", "var:paper"
-# The exponents that theory has, by what a size counts.
-REFERENCES = {
-    "depth": ((1, "averaging"), (3, "discretisation")),
-    "width": ((1, "superposition"),),
-}
 
 
 @dataclasses.dataclass(frozen=True)
