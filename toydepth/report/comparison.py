@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from rich.console import Console
+
 from toydepth.report.report_command import build_report, curve, slopes
 from toydepth.results.records import RunRecord, find_runs, read_result
 from toydepth.results.regimes import Regime, Run, describe, label_regimes, pool_runs
@@ -76,6 +78,9 @@ class Comparison:
           ValueError: there is no loss to draw, or some of the sizes are depths and some widths.
         """
         from toydepth.figures import loss_against_size
+
+        if Console().is_jupyter:
+            import matplotlib.pyplot  # noqa: F401  # which lets a notebook show figures
 
         axes = {regime.axis for regime in self.regimes}
         if len(axes) != 1:

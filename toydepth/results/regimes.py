@@ -189,7 +189,7 @@ def _label(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
         parts = [
             f"{name} = {shown(regime, name)}"
             for name in differing
-            if (name, regime.facts.get(name)) != ("T", None)
+            if regime.facts.get(name) is not None or not (name == "T" or name.endswith(".function"))
         ]
         labelled.append((", ".join([teacher_of(regime.facts), *parts]), regime))
     return labelled
