@@ -136,7 +136,7 @@ def _furthest(runs: Sequence[Path]) -> list[Path]:
     copies: dict[str | Path, list[Path]] = {}
     for folder in runs:
         try:
-            copies.setdefault(address_of(folder).run_id, []).append(folder)
+            copies.setdefault(address_of(folder).run_id or folder, []).append(folder)
         except (OSError, ValueError):
             copies[folder] = [folder]  # said when its turn comes
     chosen = []
@@ -172,7 +172,7 @@ def _read_run(folder: Path, given: dict[str, str]) -> "Tracked":
 
     address = address_of(folder)
     history = read_history(folder)
-    cfg = OmegaConf.to_container(OmegaConf.load(folder / ".hydra" / "config.yaml"), resolve=True)
+    cfg = command_line.plainly(OmegaConf.load(folder / ".hydra" / "config.yaml"))
     e = config.experiment(cfg)
     lines = _lines(history, e.axis, e.replicas)
     result = None
@@ -190,7 +190,7 @@ def _read_run(folder: Path, given: dict[str, str]) -> "Tracked":
         name=run_facts.name(e),
         config=cfg,
         lines=lines,
-        result=result and result.model_dump(),
+        result=result.model_dump() if result else None,
         course=run_facts.course(result, history) if result else [],
         files=run_facts.files(folder) if artifact else [],
     )

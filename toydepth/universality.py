@@ -89,9 +89,8 @@ def universality(folder: Path) -> dict[str, Any]:
             alongs.append((entry.changed(along_training=found[0]), found[1]))
         elif regime.usable():
             ladders.append((entry, regime, law))
-    answer = {"schema": SCHEMA, "exponents": [_ladder(*ladder) for ladder in ladders]}
-    answer["exponents"] += [_along(entry) for entry, _ in alongs]
-    answer["notes"] = notes
+    exponents = [_ladder(*ladder) for ladder in ladders] + [_along(entry) for entry, _ in alongs]
+    answer: dict[str, Any] = {"schema": SCHEMA, "exponents": exponents, "notes": notes}
     answer["figures"] = {"universality": "figures/universality.png"}
     answer["depth_and_time"] = "depth_and_time.csv" if rows else None
     (folder / "figures").mkdir(exist_ok=True)
@@ -154,8 +153,9 @@ def _ladder(entry: RegimeRecord, regime: Regime, _: Any) -> dict[str, Any]:
 
 
 def _along(entry: RegimeRecord) -> dict[str, Any]:
+    assert entry.along_training is not None
     steps = entry.along_training.steps
-    exponent = steps.window and steps.window.exponent
+    exponent = steps.window.exponent if steps.window else None
     return _row(entry, "time", exponent, steps.verdict) | {"last_decade": steps.last_decade}
 
 

@@ -168,7 +168,7 @@ def test_moments_of_parts_join_far_from_zero():
     joined = moments(values[:, :0])
     for part in np.split(values, 1000, axis=1):
         joined = join(joined, moments(part))
-    assert joined.count[0] == 10_000
+    assert joined.known[0] == 10_000
     assert joined.squares[0] / 1e4 == pytest.approx(np.var(values), rel=1e-9)
     assert joined.mean[0] == pytest.approx(values.mean(), rel=1e-14)
 

@@ -17,7 +17,7 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.types import Override, Quote, QuotedString
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from toydepth import __version__
@@ -242,6 +242,6 @@ def _job(verb: Verb, cfg: DictConfig) -> Any:
     return verb.read(plain)
 
 
-def plainly(cfg: DictConfig) -> dict[str, Any]:
+def plainly(cfg: DictConfig | ListConfig) -> dict[str, Any]:
     """A composed configuration as plain nested data, with its references followed."""
     return cast(dict[str, Any], OmegaConf.to_container(cfg, resolve=True))
