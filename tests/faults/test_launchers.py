@@ -66,7 +66,7 @@ def test_jobs_can_share_a_gpu():
 
 def report(folder):
     found = json.loads((folder / "report.json").read_text())
-    keep = ("teacher", "objective", "depths", "losses", "alpha", "local_alpha", "replicas")
+    keep = ("teacher", "objective", "sizes", "losses", "alpha", "local_alpha", "replicas")
     return [{name: regime[name] for name in keep} for regime in found["regimes"]]
 
 
