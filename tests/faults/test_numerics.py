@@ -31,7 +31,7 @@ def trained(make, tmp_path, changes):
     with Checkpoints(tmp_path) as checkpoints:
         at = run(job, checkpoints, Progress(), record=lambda line: None,
                  show=lambda *_: None, keep=lambda *_: None)  # fmt: skip
-    answer = result(e, at.rungs)
+    answer = result(e, at.rungs).model_dump()
     json.dumps(answer, allow_nan=False)
     return answer
 

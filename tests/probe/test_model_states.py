@@ -91,7 +91,8 @@ def test_the_read_out_may_be_left_out_or_unknown(run, small, tmp_path, monkeypat
     (tmp_path / "out").rename(tmp_path / "first")
 
     def unknown(lm):
-        raise model_states.UnknownArchitecture("model", "llama", "does not know this architecture")
+        words = "the read-out does not know this architecture"
+        raise model_states.UnknownArchitecture("model", "llama", words)
 
     monkeypatch.setattr(model_states, "read_out", unknown)
     status, found, _, _ = run(f"model={small}", text, "tokens=50", "length=32")
