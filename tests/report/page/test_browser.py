@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from toydepth.report.page import page
 from toydepth.report.report_command import build_report
 from toydepth.results.report_record import ReportRecord
 
@@ -100,17 +101,17 @@ def browser(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def two(tmp_path_factory, write_run):
+def two(tmp_path_factory, write_run, network_record, probe_record):
     folder = tmp_path_factory.mktemp("runs")
     write_run(folder / "a", "shared", **{"student.note": HOSTILE})
     write_run(folder / "b", "independent", **{"student.note": "plain"})
-    network = {
-        "kind": "student", "label": f"student {HOSTILE}", "depth": 3,
-        "middle_step": {"value": 0.03, "low": 0.02, "high": 0.04},
-        "updates": {"value": 0.46, "verdict": "orthogonal: averaging"},
-        "theta_updates": {"mean": [0.45, 0.47]},
-    }  # fmt: skip
-    (folder / "probe.json").write_text(json.dumps({"name": HOSTILE, "subjects": [network]}))
+    step = {"value": 0.03, "stderr": None, "low": 0.02, "high": 0.04}
+    network = network_record(
+        kind="student", label=f"student {HOSTILE}", depth=3, facts={}, middle_step=step,
+        updates=step | {"value": 0.46, "verdict": "orthogonal: averaging"},
+        theta_updates={"mean": [0.45, 0.47]},
+    )  # fmt: skip
+    (folder / "probe.json").write_text(json.dumps(probe_record(HOSTILE, [network])))
     build_report([folder])
     return folder / "report.html"
 
