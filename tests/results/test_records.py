@@ -155,6 +155,7 @@ def test_another_schema_is_said(tmp_path, model, name):
         (("temperature",), [[]], "temperature is [[]], not a number, a list of them, or null"),
         (("settings",), [], "settings is [], not an object"),
         (("settings", "seed"), 1.0, "settings.seed is 1.0, not a whole number, 0 or more"),
+        (("settings", "seed"), "\ud800", r"settings.seed is '\ud800', not a whole number"),
         (("settings", "train.steps"), {}, "settings.train.steps is {}, not a setting"),
         (("settings", "teacher.seed"), 0, "settings.teacher.seed is no field of it"),
         (("rungs",), {}, "rungs is {}, not a list"),

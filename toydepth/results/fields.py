@@ -37,9 +37,19 @@ class Record(BaseModel):
         return None if found is None else cls(**plain(dataclasses.asdict(found)))
 
 
+def shown(value: Any) -> str:
+    """Such as 'x' or [0.1], as far as there is room in a line; always text that can be encoded."""
+    try:
+        return f"{value!r:.60}"
+    except RecursionError:
+        return "nested without end"
+
+
 def wrong(words: str, field: str = "", value: Any = None) -> PydanticCustomError:
     """What a validator raises: `words` say what is allowed, of a field of what it was given."""
-    return PydanticCustomError("wrong", "{words}", {"words": words, "field": field, "value": value})
+    return PydanticCustomError(
+        "wrong", "{words}", {"words": words, "field": field, "value": shown(value)}
+    )
 
 
 def _only(accepts: Callable[[Any], bool], words: str) -> Callable[[Any], Any]:

@@ -34,6 +34,7 @@ from toydepth.results.fields import (
     Temperature,
     Text,
     Whole,
+    shown,
     without_none,
     wrong,
 )
@@ -241,7 +242,7 @@ def read_record(path: Path, model: type[R], name: str) -> R:
     if not isinstance(found, dict) or "schema" not in found:
         raise ResultError(f"{path} is not a toydepth {name}: it has no schema")
     if type(found["schema"]) is not int or found["schema"] != SCHEMA:
-        schema = _shown(found["schema"])
+        schema = shown(found["schema"])
         raise ResultError(f"{path} has schema {schema}; this toydepth reads schema {SCHEMA}")
     try:
         return model.model_validate(found)
@@ -272,7 +273,7 @@ ALLOWED = {
 def _first(error: ValidationError) -> str:
     """One line on the first field that is wrong: where it is, what it is, what is allowed."""
     found = error.errors(include_url=False)[0]
-    more, value, kind = found.get("ctx", {}), found["input"], found["type"]
+    more, value, kind = found.get("ctx", {}), shown(found["input"]), found["type"]
     words = ALLOWED.get(kind, found["msg"]).format(**more) if kind in ALLOWED else found["msg"]
     place = found["loc"]
     if kind == "wrong" and more["field"]:
@@ -282,15 +283,7 @@ def _first(error: ValidationError) -> str:
         return fold(f"{where} is missing")
     if kind == "extra_forbidden" or words == "unknown":
         return fold(f"{where} is no field of it")
-    return fold(f"{where} is {_shown(value)}, not {words.replace(chr(39), '')}")
-
-
-def _shown(value: Any) -> str:
-    """Such as 'x' or [0.1], as far as there is room in a line."""
-    try:
-        return f"{value!r:.60}"
-    except RecursionError:
-        return "nested without end"
+    return fold(f"{where} is {value}, not {words.replace(chr(39), '')}")
 
 
 def _refuse_constant(name: str):
