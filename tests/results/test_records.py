@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -241,11 +242,11 @@ def test_any_change_is_read_or_refused_in_a_line(trained, tmp_path, data):
             node = node[name]
         how = data.draw(st.sampled_from(["change", "delete", "add"]))
         if how == "change":
-            node[last] = data.draw(ANYTHING)
+            node[last] = deepcopy(data.draw(ANYTHING))
         elif how == "delete":
             del node[last]
         elif isinstance(node, dict):
-            node[data.draw(st.text())] = data.draw(ANYTHING)
+            node[data.draw(st.text())] = deepcopy(data.draw(ANYTHING))
     path = tmp_path / "result.json"
     path.write_text(json.dumps(found))
     try:
