@@ -64,7 +64,7 @@ def test_it_writes_nothing_and_leaves_jax_as_it_was(tmp_path, monkeypatch):
     assert ladder.alpha.low < ladder.alpha.value < ladder.alpha.high
     assert ladder.weights(depth=3)["layers"]["w_in"].shape == (1, 1, 3, 8, 32)
     assert {line["kind"] for line in ladder.history} == {"train", "test"}
-    with pytest.raises(KeyError, match=r"depth=5: there are \[2, 3, 4\]"):
+    with pytest.raises(toydepth.SettingError, match=r"depth=5 .* weights at \[2, 3, 4\]"):
         ladder.weights(depth=5)
 
 
@@ -235,6 +235,18 @@ ODD = {
     r"student=\S*lambda is not allowed: its apply takes": {
         "student": BLOCK._replace(apply=lambda p, h: h @ p["into"])
     },
+    r"teacher=\S*lambda is not allowed: it raises TypeError: .*positional argument": {
+        "teacher": lambda key: lambda h: h
+    },
+    r"teacher=\S*lambda is not allowed: it raises TypeError: it gives NoneType": {
+        "teacher": lambda key, width: None
+    },
+    r"teacher=\S*lambda is not allowed: with teacher.seed=0 its states are not finite": {
+        "teacher": lambda key, width: lambda h: h / 0.0
+    },
+    "student=.* is not allowed: it must be the name of a kind, or a toydepth.Block": {
+        "student": mixing
+    },
     "student=.* is not allowed: its step must give": {
         "student": BLOCK._replace(step=lambda p, share: {"out": p["out"]})
     },
@@ -250,10 +262,22 @@ def test_what_does_not_fit_is_said_before_it_trains(words, tmp_path, monkeypatch
         assert list(tmp_path.iterdir()) == []
 
 
-def test_a_teacher_that_gives_no_numbers_is_a_diverged_ladder():
-    ladder = small(teacher=lambda key, width: lambda h: h / 0.0)
+def test_a_ladder_that_diverged_says_so():
+    ladder = small("optimizer.learning_rate=1e30", teacher="shared")
     assert ladder.record.status == "diverged" and ladder.alpha is None
     assert "diverged" in repr(ladder)
+    (regime,) = toydepth.compare([ladder]).regimes
+    assert regime.verdict.startswith("no exponent: no rung has a loss")
+    with pytest.raises(toydepth.SettingError, match="depth=2 is not allowed: .* weights at none"):
+        ladder.weights(depth=2)
+
+
+def test_a_page_does_not_offer_a_command_for_what_was_python(tmp_path):
+    ladder = small(teacher=mixing)
+    page = toydepth.compare([ladder, small(teacher="shared")])
+    assert [regime.label for regime in page.regimes] == ["shared", "own mixing"]
+    html = page.save(tmp_path / "page").read_text()
+    assert "toydepth.train_ladder with" in html and "teacher.kind=own" not in html
 
 
 def test_compare_pools_ladders_and_folders(tmp_path):

@@ -27,6 +27,7 @@ from toydepth.report.comparison import compare
 from toydepth.results.records import (
     Estimate,
     LocalAlpha,
+    ResultError,
     Rung,
     RunRecord,
     read_result,
@@ -34,7 +35,7 @@ from toydepth.results.records import (
 )
 from toydepth.results.weights import as_arrays, read_rung, rung_file, save_rung
 from toydepth.settings import SettingError, nested
-from toydepth.toy import Block, Own, called, problem_of
+from toydepth.toy import Block, Own, called, check_numbers, problem_of
 from toydepth.train import resume
 from toydepth.train.core import grid, train_in_folder, train_in_memory
 from toydepth.train.signals import interruptible
@@ -106,13 +107,13 @@ class Ladder:
         Args:
           depth, width: the rung's size, whichever the ladder runs over.
 
-        Raises:
-          KeyError: there is no such rung, or it has diverged.
+
         """
         given = {"depth": depth, "width": width}[self.record.axis]
         kept = sorted(self._kept())
         if given not in kept:
-            raise KeyError(f"{self.record.axis}={given}: there are {kept}")
+            words = f"there are weights at {kept or 'none'}"
+            raise SettingError(self.record.axis, given, words)
         if given in self._weights:
             return self._weights[given]
         return read_rung(rung_file(self.folder, given, self.record.axis))
@@ -233,6 +234,8 @@ def load(folder: str | Path) -> Ladder:
     True
     """
     folder = Path(folder)
+    if not (folder / "result.json").is_file():
+        raise ResultError(f"{folder} is not a run that has ended: there is no result.json in it")
     hydra = folder / ".hydra"
     record = read_result(folder / "result.json")
     words = _yaml(hydra / "overrides.yaml", [])
@@ -248,6 +251,7 @@ def _in_memory(
         raise SettingError("tracker", e.tracker.kind, "without a folder nothing leaves the process")
     e = dataclasses.replace(e, tracker=dataclasses.replace(e.tracker, kind="none"))
     with borrowed_devices(e.parallel.devices), interruptible() as stop:
+        _try(e, own)
         trained = _interrupted(
             partial(train_in_memory, e, own, experiment=experiment, stop=stop, quiet=not progress)
         )
@@ -266,7 +270,7 @@ def _in_folder(
     (e,) = command.jobs
     with borrowed_devices(e.parallel.devices), interruptible() as stop:
         grid(e)  # what is refused leaves no folder behind
-        problem_of(e, own)
+        _try(e, own)
         command = claim(resume.resolve(command._replace(folder=folder, named=True)))
         folder = command.folder
         hold(folder)
@@ -297,6 +301,12 @@ def _in_folder(
     return load(folder)
 
 
+def _try(e: Experiment, own: Own) -> None:
+    """Refuses objects of one's own that do not fit, before anything is written."""
+    problem_of(e, own)
+    check_numbers(own, e.teacher.seed, e.student.width)
+
+
 def _interrupted(train: Callable[[], Any]) -> Any:
     """A notebook's interrupt is raised where it was heard: after the chunk in hand."""
     try:
@@ -318,9 +328,9 @@ def _words(
         if isinstance(thing, str):
             words.append(f"{room}={thing}")
         elif thing is not None:
-            if not (callable(thing) or isinstance(thing, Block)):
-                what = "the name of a kind, or a function" if room != "student" else "a Block"
-                raise SettingError(room, thing, f"it must be {what}")
+            if not (isinstance(thing, Block) if room == "student" else callable(thing)):
+                what = "a toydepth.Block" if room == "student" else "a function"
+                raise SettingError(room, thing, f"it must be the name of a kind, or {what}")
             name = QuotedString(called(thing), Quote.single).with_quotes()
             words += [f"{room}.{OBJECTS[room]}=own", f"{room}.function={name}"]
             words += ["teacher.depth=0"] if room == "teacher" else []

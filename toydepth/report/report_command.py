@@ -270,7 +270,8 @@ def print_report(written: Written) -> None:
             step = "" if rung.diverged_step is None else f" at step {rung.diverged_step}"
             lines.append(
                 f"diverged, left out: {regime.label}, {regime.axis} {rung.size}, "
-                f"teacher seed {rung.teacher_seed}, seed {rung.seed}{step} ({rung.run})"
+                f"teacher seed {rung.teacher_seed}, seed {rung.seed}{step}"
+                + ("" if rung.run == "." else f" ({rung.run})")
             )
     lines += [f"unfinished: {job.folder}: {fold(job.reason)}" for job in report.unfinished]
     lines += [f"note: {note}" for note in report.notes]

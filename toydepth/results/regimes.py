@@ -156,6 +156,10 @@ def _label(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
         value = regime.facts.get(name)
         return value if isinstance(value, str) else "none" if value is None else json.dumps(value)
 
+    def known(regime: Regime, name: str) -> bool:
+        """Of what depth a teacher of one's own is, toydepth does not know."""
+        return name != "teacher.depth" or regime.facts["teacher.kind"] != "own"
+
     names = sorted(
         {name for regime in regimes for name in regime.facts}, key=lambda name: (name != "T", name)
     )
@@ -171,7 +175,7 @@ def _label(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
         name
         for name in names
         if name not in silent
-        and len({json.dumps(regime.facts.get(name)) for regime in regimes}) > 1
+        and len({json.dumps(r.facts.get(name)) for r in regimes if known(r, name)}) > 1
     ]
 
     def order(regime: Regime):
@@ -189,10 +193,16 @@ def _label(regimes: Sequence[Regime]) -> list[tuple[str, Regime]]:
         parts = [
             f"{name} = {shown(regime, name)}"
             for name in differing
-            if regime.facts.get(name) is not None or not (name == "T" or name.endswith(".function"))
+            if known(regime, name) and _said(regime, name)
         ]
         labelled.append((", ".join([teacher_of(regime.facts), *parts]), regime))
     return labelled
+
+
+def _said(regime: Regime, name: str) -> bool:
+    """Whether a label names the setting; what a regime has none of is not worth a word."""
+    value = regime.facts.get(name)
+    return value is not None or not (name == "T" or name.endswith(".function"))
 
 
 def _number(value: Any) -> bool:

@@ -24,7 +24,8 @@ def verdict(
 ) -> str:
     """What the 95 % interval says of the exponents that theory has, and its doubts."""
     if alpha is None:
-        words = f"too few {axis}s for an interval" if len(sizes) < 3 else f"no exponent: {reason}"
+        few = f"too few {axis}s for an interval"
+        words = few if 0 < len(sizes) < 3 else f"no exponent: {reason}"
     elif alpha.low is None:
         words = f"no interval: {reason}"
     else:

@@ -11,15 +11,15 @@ States are `(batch, width)`, and every teacher and student starts from normalise
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PyTree
 
-from toydepth.settings import SettingError, printable
+from toydepth.settings import SettingError, printable, reason
 from toydepth.toy.layers import rms_norm
+from toydepth.toy.random import Purpose, key_for
 
 State = Float[Array, "batch width"]
 OwnTeacher = Callable[[Key[Array, ""], int], Callable[[State], State]]
@@ -87,30 +87,59 @@ def called(thing: object) -> str:
 def check_shapes(own: Own, width: int) -> None:
     """Tries the objects on abstract arrays, so that what does not fit is said before it trains.
 
-    Errors that they raise themselves are the user's to read and go through as they are.
-
     Raises:
-      SettingError: a map, a step or a loss that gives another shape than it must.
+      SettingError: a map, a step or a loss that raises, or gives another shape than it must. What
+        it has raised is the error's cause.
     """
     key = jax.eval_shape(lambda: jax.random.key(0))
     states = jax.ShapeDtypeStruct((4, width), jnp.float32)
     if own.teacher is not None:
-        found = jax.eval_shape(partial(target_of, own.teacher), key, states)
+
+        def mapped(key, h):
+            made = own.teacher(key, width)
+            if not callable(made):
+                raise TypeError(f"it gives {type(made).__name__}, and must give a map of states")
+            return made(h)
+
+        found = _tried("teacher", own.teacher, mapped, key, states)
         _require("teacher", own.teacher, found, states, "its map takes states of")
     if own.student is not None:
         block = own.student
-        layer = jax.eval_shape(lambda k: block.init(k, width), key)
-        found = jax.eval_shape(block.apply, layer, states)
+        layer = _tried("student", block, lambda k: block.init(k, width), key)
+        found = _tried("student", block, block.apply, layer, states)
         _require("student", block, found, states, "its apply takes states of")
         if block.step is not None:
-            halved = jax.eval_shape(lambda p: block.step(p, 0.5), layer)
+            halved = _tried("student", block, lambda p: block.step(p, 0.5), layer)
             if jax.tree.map(_shape, halved) != jax.tree.map(_shape, layer):
                 words = "its step must give parameters like those that it takes"
                 raise SettingError("student", called(block), words)
     if own.objective is not None:
-        found = jax.eval_shape(own.objective, states, states)
+        found = _tried("objective", own.objective, own.objective, states, states)
         scalar = jax.ShapeDtypeStruct((), jnp.float32)
         _require("objective", own.objective, found, scalar, "it takes two of", states)
+
+
+def check_numbers(own: Own, seed: int, width: int) -> None:
+    """Asks the teacher for the targets of a few inputs.
+
+    Raises:
+      SettingError: they are not finite.
+    """
+    if own.teacher is None:
+        return
+    x = jax.random.normal(key_for(seed, Purpose.TEST), (4, width))
+    found = target_of(own.teacher, key_for(seed, Purpose.TEACHER), x)
+    if not jnp.isfinite(found).all():
+        words = f"with teacher.seed={seed} its states are not finite, or too large to square"
+        raise SettingError("teacher", called(own.teacher), words)
+
+
+def _tried(room: str, thing: object, function: Callable, *arguments):
+    try:
+        return jax.eval_shape(function, *arguments)
+    except Exception as error:  # whatever somebody's function raises
+        words = f"it raises {reason(error)[:200]}"
+        raise SettingError(room, called(thing), words) from error
 
 
 def _shape(x: jax.ShapeDtypeStruct) -> tuple:
@@ -118,6 +147,7 @@ def _shape(x: jax.ShapeDtypeStruct) -> tuple:
 
 
 def _require(room: str, thing: object, found: object, wanted, takes: str, given=None) -> None:
+    """Refuses what has another shape than is wanted."""
     ours = getattr(found, "shape", None), str(getattr(found, "dtype", type(found).__name__))
     if ours != _shape(wanted):
         given = wanted if given is None else given
