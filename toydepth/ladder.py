@@ -247,7 +247,7 @@ def _in_memory(
 ) -> Ladder:
     if e.resume is not False:
         raise SettingError("resume", e.resume, "without a folder there is nothing to go on with")
-    if any(word.startswith("tracker=") and word != "tracker=none" for word in words):
+    if _given(words, "tracker", "tracker.kind") not in (None, "none"):
         raise SettingError("tracker", e.tracker.kind, "without a folder nothing leaves the process")
     e = dataclasses.replace(e, tracker=dataclasses.replace(e.tracker, kind="none"))
     with borrowed_devices(e.parallel.devices), interruptible() as stop:
@@ -341,7 +341,19 @@ def _words(
             words.append(f"student.{name}={value}")
     if isinstance(overrides, str):
         raise SettingError("overrides", overrides, "it is a list of settings, each name=value")
+    for name in ("hydra", "launcher"):
+        for word in overrides:
+            if word.lstrip("+~").partition("=")[0].split(".")[0].split("/")[0] == name:
+                own, _, value = word.partition("=")
+                said = "it is of the command, which runs sweeps; the folder here is folder=..."
+                raise SettingError(own, value, said)
     return [*words, *overrides]
+
+
+def _given(words: Sequence[str], *names: str) -> str | None:
+    """The last value that the words give to a setting of one of these names."""
+    values = [value for name, _, value in (word.partition("=") for word in words) if name in names]
+    return values[-1] if values else None
 
 
 def _one(command: Command) -> Command:
