@@ -2,7 +2,7 @@
 
 After a change of the panels, write the stored specification anew and look at its difference:
 
-    python tests/test_dashboard.py
+    python tests/tracking/test_dashboard.py
 """
 
 import json
