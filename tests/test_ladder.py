@@ -119,6 +119,16 @@ def test_a_folder_holds_what_memory_held(tmp_path):
         ladder.save(tmp_path / "trained")
 
 
+def test_the_command_knows_a_saved_ladder_as_done(tmp_path, command):
+    words = ("student.width=8", "student.depth=[2,4]", "tracker=none", *TINY)
+    saved = small(depth=(2, 4)).save(tmp_path / "saved")
+    done = command(*words, "resume=true", "hydra.run.dir=saved")
+    assert done.returncode == 0 and "is completed already" in done.stderr
+    assert losses(toydepth.load(tmp_path / "saved")) == losses(saved)
+    other = command(*words, "train.steps=31", "resume=true", "hydra.run.dir=saved")
+    assert other.returncode == 2 and "train.steps=[30], not [31]" in other.stderr
+
+
 def test_a_command_goes_on_where_python_was_interrupted(tmp_path, command):
     """In a folder: the first chunk ends, a checkpoint stands, and the session lives on."""
     timer = threading.Timer(0.0, lambda: None)

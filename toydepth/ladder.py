@@ -17,6 +17,7 @@ from hydra.core.override_parser.types import Quote, QuotedString
 from jaxtyping import PyTree
 from omegaconf import OmegaConf
 
+from toydepth import config
 from toydepth.commands import command_line
 from toydepth.commands.command_line import Command
 from toydepth.commands.folder import claim, hold, holds_run, let_go
@@ -133,7 +134,9 @@ class Ladder:
             raise SettingError("folder", folder, "it holds a run; name another folder")
         try:
             (folder / ".hydra").mkdir(parents=True, exist_ok=True)
-            _write_configuration(folder, self._configuration, self._words)
+            if self._configuration:  # a run that was copied without its .hydra has none
+                _write_configuration(folder, self._configuration, self._words)
+                resume.sign(folder, config.experiment(self._configuration))
             with History.open(folder) as history:
                 for line in self.history:
                     history.append(line)
