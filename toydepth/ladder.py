@@ -7,12 +7,14 @@ The command `python -m toydepth.train` trains by the same core, `train/core.py`,
 """
 
 import dataclasses
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.types import Quote, QuotedString
 from jaxtyping import PyTree
 from omegaconf import OmegaConf
@@ -35,8 +37,8 @@ from toydepth.results.records import (
     write_record,
 )
 from toydepth.results.weights import as_arrays, read_rung, rung_file, save_rung
-from toydepth.settings import SettingError, nested
-from toydepth.toy import Block, Own, called, check_numbers, problem_of
+from toydepth.settings import SettingError, nested, reason
+from toydepth.toy import Block, Own, called, check_numbers, fingerprint, problem_of
 from toydepth.train import resume
 from toydepth.train.core import grid, train_in_folder, train_in_memory
 from toydepth.train.signals import interruptible
@@ -129,7 +131,7 @@ class Ladder:
         Raises:
           SettingError: the folder holds a run already, or cannot be written to.
         """
-        folder = Path(folder)
+        folder = _absolute(folder)
         if holds_run(folder):
             raise SettingError("folder", folder, "it holds a run; name another folder")
         try:
@@ -188,7 +190,7 @@ def train_ladder(
         (batch, width) -> (batch, width).
       student: a kind of block, such as "midpoint", or a `Block`.
       objective: "mse", "kl", or a function of the student's and the teacher's normalised last
-        states (batch, width), giving a scalar.
+        states (batch, width), giving a scalar: a mean over the rows.
       depth: of the students; several make a ladder.
       width: of the states; of `student="autoencoder"`, several make a ladder.
       overrides: further settings in Hydra's words, such as "train.steps=300" or "replicas=3".
@@ -213,15 +215,49 @@ def train_ladder(
     given = {"teacher": teacher, "student": student, "objective": objective}
     words = _words(experiment, given, depth, width, overrides)
     own = Own(*(None if isinstance(thing, str) else thing for thing in given.values()))
-    command = _one(command_line.read_command(VERB, words))
+    with _ONE_AT_A_TIME:
+        return _train(words, own, experiment, folder, progress)
+
+
+# JAX's configuration, Hydra's state and the handlers of signals are of the whole process.
+_ONE_AT_A_TIME = threading.RLock()
+
+
+def _train(
+    words: list[str],
+    own: Own,
+    experiment: str | None,
+    folder: str | Path | None,
+    progress: bool,
+) -> Ladder:
+    """What `train_ladder` does, of what it was given in words and in objects."""
+    command = _one(_compose(words))
     (e,) = command.jobs
     check_objects(e, own.given)
     if e.parallel.processes not in (None, 1):
-        words = "several processes train one job by python -m toydepth.train"
-        raise SettingError("parallel.processes", e.parallel.processes, words)
+        said = "several processes train one job by python -m toydepth.train"
+        raise SettingError("parallel.processes", e.parallel.processes, said)
     if folder is None:
         return _in_memory(e, own, words, experiment, progress)
-    return _in_folder(command, Path(folder), own, words, experiment, progress)
+    return _in_folder(command, _absolute(folder), own, words, experiment, progress)
+
+
+def _compose(words: list[str]) -> Command:
+    """The checked command line of these words, also where Hydra is in use by somebody else."""
+    for word in words:
+        if word.startswith("-"):
+            raise SettingError("overrides", word, "each is a setting, name=value")
+    known = GlobalHydra.instance().hydra
+    GlobalHydra.instance().hydra = None
+    try:
+        return command_line.read_command(VERB, words)
+    finally:
+        GlobalHydra.instance().hydra = known  # Hydra may have put another instance there
+
+
+def _absolute(folder: str | Path) -> Path:
+    """Where a folder is, wherever the process goes later."""
+    return Path(folder).expanduser().absolute()
 
 
 def load(folder: str | Path) -> Ladder:
@@ -236,7 +272,7 @@ def load(folder: str | Path) -> Ladder:
     >>> toydepth.load("run").rungs == ladder.rungs
     True
     """
-    folder = Path(folder)
+    folder = _absolute(folder)
     if not (folder / "result.json").is_file():
         raise ResultError(f"{folder} is not a run that has ended: there is no result.json in it")
     hydra = folder / ".hydra"
@@ -254,7 +290,7 @@ def _in_memory(
         raise SettingError("tracker", e.tracker.kind, "without a folder nothing leaves the process")
     e = dataclasses.replace(e, tracker=dataclasses.replace(e.tracker, kind="none"))
     with borrowed_devices(e.parallel.devices), interruptible() as stop:
-        _try(e, own)
+        e = _tried(e, own)
         trained = _interrupted(
             partial(train_in_memory, e, own, experiment=experiment, stop=stop, quiet=not progress)
         )
@@ -273,7 +309,10 @@ def _in_folder(
     (e,) = command.jobs
     with borrowed_devices(e.parallel.devices), interruptible() as stop:
         grid(e)  # what is refused leaves no folder behind
-        _try(e, own)
+        e = _tried(e, own)
+        if isinstance(e.resume, str) and _absolute(e.resume) != folder:
+            raise SettingError("resume", e.resume, f"folder= names another, {folder}")
+        command = command._replace(jobs=[e])
         command = claim(resume.resolve(command._replace(folder=folder, named=True)))
         folder = command.folder
         hold(folder)
@@ -301,13 +340,23 @@ def _in_folder(
                 _report(folder)
         finally:
             let_go(folder)
+        if stop():  # in the last moment, when all was done
+            raise KeyboardInterrupt
     return load(folder)
 
 
-def _try(e: Experiment, own: Own) -> None:
-    """Refuses objects of one's own that do not fit, before anything is written."""
+def _tried(e: Experiment, own: Own) -> Experiment:
+    """Refuses objects of one's own that do not fit, before anything is written.
+
+    Returns the settings, with what tells the objects from others of the same name.
+    """
     problem_of(e, own)
-    check_numbers(own, e.teacher.seed, e.student.width)
+    check_numbers(own, e.teacher.seed, e.student.width if own.given else 0)
+    for room, function in fingerprint(own, e.student.width).items():
+        e = dataclasses.replace(
+            e, **{room: dataclasses.replace(getattr(e, room), function=function)}
+        )
+    return e
 
 
 def _interrupted(train: Callable[[], Any]) -> Any:
@@ -376,7 +425,11 @@ def _write_configuration(folder: Path, configuration: dict[str, Any], words: Seq
 def _report(folder: Path) -> None:
     from toydepth.report.report_command import build_report  # it is slow to import
 
-    build_report([folder], folder)
+    try:
+        build_report([folder], folder)
+    except Exception as error:  # the result stands without a figure
+        words = f"{folder} has its result.json, but no report: {reason(error)}"
+        command_line.say("train_ladder", words)
 
 
 def _yaml(path: Path, otherwise: Any) -> Any:

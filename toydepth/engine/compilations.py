@@ -25,16 +25,19 @@ KEPT = ("jax_compilation_cache_dir", *SETTINGS)  # what `keep_compilations` chan
 
 
 def keep_compilations() -> None:
-    """Sets JAX's cache up, in the user's cache folder. What the environment says of it stands."""
+    """Sets JAX's cache up, in toydepth's own folder.
+
+    A cache that the environment or the session has set up is the user's: it stays as it is.
+    """
+    config: Any = jax.config  # its settings are attributes that no checker knows
+    if config.jax_compilation_cache_dir is not None:
+        return
     for name, value in SETTINGS.items():
         if name.upper() not in os.environ:
             jax.config.update(name, value)
-    config: Any = jax.config  # its settings are attributes that no checker knows
-    if config.jax_compilation_cache_dir is None:
-        folder = platformdirs.user_cache_path("toydepth") / "compiled"
-        config.update("jax_compilation_cache_dir", str(folder))
-    if "://" not in config.jax_compilation_cache_dir:
-        clear_half_entries(Path(config.jax_compilation_cache_dir))
+    folder = platformdirs.user_cache_path("toydepth") / "compiled"
+    config.update("jax_compilation_cache_dir", str(folder))
+    clear_half_entries(folder)
 
 
 def clear_half_entries(folder: Path) -> None:

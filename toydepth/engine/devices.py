@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import numpy as np
@@ -26,6 +27,21 @@ OURS = {
     "jax_enable_x64": False,
     "jax_default_prng_impl": "threefry2x32",
     "jax_threefry_partitionable": True,
+    "jax_numpy_dtype_promotion": "standard",
+    "jax_numpy_rank_promotion": "allow",
+    "jax_debug_nans": False,  # a rung that diverges is noted, and the others go on
+    "jax_random_seed_offset": 0,
+}
+# Those that a user may have set for a block of code (`with jax.enable_x64(True)`), which wins over
+# the process's configuration.
+IN_BLOCKS = {
+    "jax_default_matmul_precision": jax.default_matmul_precision,
+    "jax_enable_x64": jax.enable_x64,
+    "jax_default_prng_impl": jax.default_prng_impl,
+    "jax_threefry_partitionable": jax.threefry_partitionable,
+    "jax_numpy_dtype_promotion": jax.numpy_dtype_promotion,
+    "jax_numpy_rank_promotion": jax.numpy_rank_promotion,
+    "jax_debug_nans": jax.debug_nans,
 }
 
 
@@ -54,17 +70,24 @@ def borrowed_devices(devices: int | None) -> Iterator[None]:
     if _set_up:
         yield
         return
+    config: Any = jax.config  # its settings are attributes that no checker knows
+    outside = [name for name in (*OURS, *KEPT) if name not in IN_BLOCKS]
+    before = {name: getattr(config, name) for name in outside}
     _set_up.append(True)
-    with suppress(RuntimeError):  # JAX has been used already
-        _divide_cpu(devices or cores())
-    before = {name: getattr(jax.config, name) for name in (*OURS, *KEPT)}
-    _configure()
-    compilation_cache.reset_cache()  # or JAX would not look at where it is now
     try:
-        yield
+        with suppress(RuntimeError):  # JAX has been used already
+            _divide_cpu(devices or cores())
+        _note_compilations()
+        with ExitStack() as ours:
+            for name, setting in IN_BLOCKS.items():
+                ours.enter_context(setting(OURS[name]))
+            config.update("jax_random_seed_offset", OURS["jax_random_seed_offset"])
+            keep_compilations()
+            compilation_cache.reset_cache()  # or JAX would not look at where it is now
+            yield
     finally:
         for name, value in before.items():
-            jax.config.update(name, value)
+            config.update(name, value)
         compilation_cache.reset_cache()
         _set_up.clear()
 
@@ -83,6 +106,10 @@ def _configure() -> None:
     for name, value in OURS.items():
         jax.config.update(name, value)
     keep_compilations()
+    _note_compilations()
+
+
+def _note_compilations() -> None:
     if not _compilations:
         _compilations.append(0.0)
         jax.monitoring.register_event_duration_secs_listener(_note_compilation)

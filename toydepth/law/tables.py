@@ -41,6 +41,10 @@ def read_table(
     >>> rows.variables["depth"], rows.columns["depth"]
     (array([ 4.,  8., 16.]), 'n_layers')
     """
+    variables = [variables] if isinstance(variables, str) else variables
+    for name in columns or {}:
+        if name not in NAMES:
+            raise SettingError("columns", name, f"there are {', '.join(NAMES)}")
     for name in variables:
         if name not in NAMES or name == "loss":
             known = ", ".join(known for known in NAMES if known != "loss")

@@ -1,6 +1,6 @@
 """`probe_states`: what layers do to hidden states, on arrays from any residual network."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Float
@@ -11,7 +11,7 @@ Chunk = Float[np.ndarray, "layers+1 tokens width"]
 
 
 def probe_states(
-    states: Chunk | Iterable[Chunk],
+    states: Chunk | Iterator[Chunk],
     *,
     middle: tuple[float, float] = (0.25, 0.75),
     seed: int = 0,
@@ -23,8 +23,8 @@ def probe_states(
     quantiles over tokens; `middle_step` is theta's mean over the middle layers.
 
     Args:
-      states: hidden states before the first layer to after the last, in one array, or in chunks
-        of tokens where one array would not fit in memory.
+      states: hidden states before the first layer to after the last, in one array, or an iterator
+        of such arrays for some tokens each, where one would not fit in memory.
       middle: part of the depth whose layers are the middle ones.
       seed: draws the sample from which quantiles of many tokens are taken.
 
@@ -37,6 +37,9 @@ def probe_states(
     >>> np.round(summary.theta_updates.mean / np.pi, 1)  # orthogonal: a random walk
     array([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
     """
+    if isinstance(states, list | tuple):
+        words = "stack them first: one array is (layers + 1, tokens, width)"
+        raise ValueError(f"a {type(states).__name__} may hold layers or chunks of tokens; {words}")
     chunks = [states] if hasattr(states, "shape") else states
     stream = Stream(2000, seed, middle)
     for chunk in chunks:

@@ -106,7 +106,8 @@ class Comparison:
             place = one if isinstance(one, Path) else one.folder
             if place is None:
                 place = folder / "runs" / str(index)
-                one.save(place)
+                if not _holds(place, one.record):
+                    one.save(place)
             places.append(place)
         try:
             built = build_report(places, folder)
@@ -119,6 +120,12 @@ class Comparison:
             f"{regime.label}: alpha {regime.alpha or '-'}; {regime.verdict}"
             for regime in self.regimes
         )
+
+
+def _holds(place: Path, record: RunRecord) -> bool:
+    """Whether the ladder is there already, as where a cell of a notebook is run again."""
+    file = place / "result.json"
+    return file.is_file() and read_result(file) == record
 
 
 def compare(runs: Sequence[Compared | str | Path]) -> Comparison:
@@ -141,7 +148,10 @@ def compare(runs: Sequence[Compared | str | Path]) -> Comparison:
     >>> page.regimes[0].sizes
     (2, 3, 4)
     """
-    given = tuple(Path(one) if isinstance(one, str | Path) else one for one in runs)
+    runs = [runs] if isinstance(runs, str | Path) else runs
+    given = tuple(
+        Path(one).expanduser().absolute() if isinstance(one, str | Path) else one for one in runs
+    )
     found, notes = [], []
     for index, one in enumerate(given):
         if not isinstance(one, Path):

@@ -2,7 +2,7 @@
 
 from toydepth.toy.layers import Mlp, mlp, rms_norm
 from toydepth.toy.objectives import kl_divergence, mean_squared_error
-from toydepth.toy.own import BUILT_IN, Block, Own, called, check_numbers
+from toydepth.toy.own import BUILT_IN, Block, Own, called, check_numbers, fingerprint
 from toydepth.toy.problem import Problem, depth_problem, new_student
 from toydepth.toy.problems import problem_of
 from toydepth.toy.random import Purpose, key_for
@@ -26,6 +26,7 @@ __all__ = [
     "depth_problem",
     "draw_teacher",
     "final_state",
+    "fingerprint",
     "hidden_states",
     "key_for",
     "kl_divergence",

@@ -10,11 +10,15 @@ States are `(batch, width)`, and every teacher and student starts from normalise
 `rms_norm(x)` with x ~ N(0, I); their last states are normalised before they are compared.
 """
 
+import hashlib
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
+import jax.extend
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
 from toydepth.settings import SettingError, printable, reason
@@ -84,6 +88,40 @@ def called(thing: object) -> str:
     return printable(name.replace("<locals>.", "").replace("<lambda>", "lambda"))[:80]
 
 
+def fingerprint(own: Own, width: int) -> dict[str, str]:
+    """Group of settings -> what its object is called, with a digest of what it computes.
+
+    Two functions may have one name, as a cell of a notebook that was edited and run again: their
+    runs are not to be taken for replicas of one experiment.
+    """
+    key = jax.random.key(0)
+    states = jnp.zeros((4, width), jnp.float32)
+    traced = []
+    if own.teacher is not None:
+        teacher = own.teacher
+        traced.append(("teacher", jax.make_jaxpr(lambda k, h: teacher(k, width)(h))(key, states)))
+    if own.student is not None:
+        block = own.student
+
+        def layer(k, h):
+            params = block.init(k, width)
+            halved = params if block.step is None else block.step(params, 0.5)
+            return params, block.apply(params, h), halved
+
+        traced.append(("student", jax.make_jaxpr(layer)(key, states)))
+    if own.objective is not None:
+        traced.append(("objective", jax.make_jaxpr(own.objective)(states, states)))
+    return {room: f"{called(getattr(own, room))}-{_digest(program)}" for room, program in traced}
+
+
+def _digest(program: jax.extend.core.ClosedJaxpr) -> str:
+    text = re.sub(r"0x[0-9a-f]+", "", str(program))  # where an object lies in memory
+    found = hashlib.sha256(text.encode())
+    for const in program.consts:
+        found.update(np.asarray(const).tobytes())
+    return found.hexdigest()[:8]
+
+
 def check_shapes(own: Own, width: int) -> None:
     """Tries the objects on abstract arrays, so that what does not fit is said before it trains.
 
@@ -106,6 +144,7 @@ def check_shapes(own: Own, width: int) -> None:
     if own.student is not None:
         block = own.student
         layer = _tried("student", block, lambda k: block.init(k, width), key)
+        _require_leaves(block, layer)
         found = _tried("student", block, block.apply, layer, states)
         _require("student", block, found, states, "its apply takes states of")
         if block.step is not None:
@@ -119,19 +158,40 @@ def check_shapes(own: Own, width: int) -> None:
         _require("objective", own.objective, found, scalar, "it takes two of", states)
 
 
+def _require_leaves(block: Block, layer: PyTree) -> None:
+    """Refuses parameters that cannot be trained, or kept by their names."""
+    leaves, _ = jax.tree_util.tree_flatten_with_path(layer)
+    words = None if leaves else "its init must give arrays"
+    for path, leaf in leaves:
+        if str(leaf.dtype) != "float32":
+            words = f"its init gives {leaf.dtype} where it must give float32"
+        if any("/" in str(getattr(part, "key", "")) for part in path):
+            words = "its init gives names with a /, which parts the names of groups"
+    if words:
+        raise SettingError("student", called(block), words)
+
+
 def check_numbers(own: Own, seed: int, width: int) -> None:
-    """Asks the teacher for the targets of a few inputs.
+    """Tries the teacher and the loss on a few inputs.
 
     Raises:
-      SettingError: they are not finite.
+      SettingError: targets that are not finite, or a loss that is no mean over rows.
     """
-    if own.teacher is None:
-        return
-    x = jax.random.normal(key_for(seed, Purpose.TEST), (4, width))
-    found = target_of(own.teacher, key_for(seed, Purpose.TEACHER), x)
-    if not jnp.isfinite(found).all():
-        words = f"with teacher.seed={seed} its states are not finite, or too large to square"
-        raise SettingError("teacher", called(own.teacher), words)
+    if own.teacher is not None:
+        x = jax.random.normal(key_for(seed, Purpose.TEST), (4, width))
+        found = target_of(own.teacher, key_for(seed, Purpose.TEACHER), x)
+        if not jnp.isfinite(found).all():
+            words = f"with teacher.seed={seed} its states are not finite, or too large to square"
+            raise SettingError("teacher", called(own.teacher), words)
+    if own.objective is not None:
+        student, target = (rms_norm(jax.random.normal(k, (8, width))) for k in jax.random.split(
+            key_for(seed, Purpose.TEST)))  # fmt: skip
+        whole = own.objective(student, target)
+        halves = own.objective(student[:4], target[:4]), own.objective(student[4:], target[4:])
+        if not jnp.allclose(whole, sum(halves) / 2, rtol=1e-3, atol=1e-6):
+            words = "it must be a mean over rows, since devices share a batch: of a batch's halves "
+            words += f"it is {halves[0]:.4g} and {halves[1]:.4g}, and of both together {whole:.4g}"
+            raise SettingError("objective", called(own.objective), words)
 
 
 def _tried(room: str, thing: object, function: Callable, *arguments):
