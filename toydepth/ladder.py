@@ -22,7 +22,7 @@ from omegaconf import OmegaConf
 from toydepth import config
 from toydepth.commands import command_line
 from toydepth.commands.command_line import Command
-from toydepth.commands.folder import claim, hold, holds_run, let_go
+from toydepth.commands.folder import claim, holds_run, let_go
 from toydepth.config import OBJECTS, Experiment, check_objects
 from toydepth.engine import Stopped, borrowed_devices
 from toydepth.files import History, clear_halves, read_history
@@ -110,7 +110,8 @@ class Ladder:
         Args:
           depth, width: the rung's size, whichever the ladder runs over.
 
-
+        Raises:
+          SettingError: there is no such rung, or it has diverged.
         """
         given = {"depth": depth, "width": width}[self.record.axis]
         kept = sorted(self._kept())
@@ -314,8 +315,7 @@ def _in_folder(
             raise SettingError("resume", e.resume, f"folder= names another, {folder}")
         command = command._replace(jobs=[e])
         command = claim(resume.resolve(command._replace(folder=folder, named=True)))
-        folder = command.folder
-        hold(folder)
+        folder = command.folder  # which is held now
         try:
             if resume.finished(folder, e) is None:
                 clear_halves(folder)
